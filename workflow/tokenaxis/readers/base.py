@@ -1,0 +1,82 @@
+"""The interface between raw logs and the rest: what a reader is given, and what it hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tokenaxis.declarations import Declaration
+from tokenaxis.errors import Notice
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: bytes of a file's beginning and end that `sniff` may look at
+SAMPLE_BYTES = 8192
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The first look at a file: cheap, and all that `sniff` gets.
+
+    Attributes:
+        name: file name without folders.
+        head: up to SAMPLE_BYTES from the beginning, decompressed if the file is gzip.
+        tail: up to SAMPLE_BYTES from the end (empty when the head is the whole file or the file is compressed).
+        size: bytes on disk.
+    """
+
+    name: str
+    head: bytes
+    tail: bytes = b""
+    size: int = 0
+
+
+@dataclass
+class RawLog:
+    """Rows of one file in file order, before attempts are joined and before there is a token axis.
+
+    Attributes:
+        format: name of the reader.
+        columns: canonical name -> float64 array of shape (rows,); NaN where the cell is blank or unusable. `step` is
+            always there and finite. `tokens` as logged (no shift applied). Only columns that the log has.
+        lines: int64 array (rows,), 1-based line of each row in the (decompressed) file.
+        names: canonical name -> the log's own name for it.
+        rows_read: data rows in the file, headers, comments and blank lines not counted.
+        bad_lines: 1-based lines of rows that are unusable as rows (no step, torn); rows_read = rows + len(bad_lines).
+        unusable: (column, kind) -> int64 array of 1-based lines of cells that hold no finite number though they are
+            not blank; kind is "nan", "inf" or "text". Their cell in `columns` is NaN.
+        facts: (key, value, source, note) found in the log: source is "emitted" for what the training loop wrote about
+            itself, "detected" for what the reader concluded.
+        warnings: oddities in words.
+        tokens_convention: "before" or "after" if the format defines what its tokens column counts, else None.
+    """
+
+    format: str
+    columns: dict[str, np.ndarray]
+    lines: np.ndarray
+    names: dict[str, str]
+    rows_read: int
+    bad_lines: list[int] = field(default_factory=list)
+    unusable: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
+    facts: list[tuple[str, Any, str, str | None]] = field(default_factory=list)
+    warnings: list[Notice] = field(default_factory=list)
+    tokens_convention: str | None = None
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format: one module in readers/formats with a module-level `READER`.
+
+    Attributes:
+        name: short name, shown to users and accepted by `format:` in a declaration.
+        about: one line for documentation.
+        sniff: sample -> confidence 0 (not mine) to 100 (certain); must be cheap and must not import numpy or pyarrow.
+        read: (path, declaration) -> RawLog; raises TokenAxisError with the reason and the remedy.
+    """
+
+    name: str
+    about: str
+    sniff: Callable[[Sample], int]
+    read: Callable[[str, Declaration], RawLog]
