@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tokenaxis.declarations import Declaration
-from tokenaxis.errors import Notice
+from tokenaxis.errors import Notice, TokenAxisError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,15 +22,19 @@ class Sample:
 
     Attributes:
         name: file name without folders.
-        head: up to SAMPLE_BYTES from the beginning, decompressed if the file is gzip.
+        head: up to SAMPLE_BYTES from the beginning, decompressed if the file is gzip, as UTF-8 without byte-order mark.
         tail: up to SAMPLE_BYTES from the end (empty when the head is the whole file or the file is compressed).
         size: bytes on disk.
+        whole: the head is the whole (decompressed) file.
+        columns: declared columns, canonical name -> the file's own name.
     """
 
     name: str
     head: bytes
     tail: bytes = b""
     size: int = 0
+    whole: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -74,9 +78,12 @@ class Reader:
         about: one line for documentation.
         sniff: sample -> confidence 0 (not mine) to 100 (certain); must be cheap and must not import numpy or pyarrow.
         read: (path, declaration) -> RawLog; raises TokenAxisError with the reason and the remedy.
+        lacks: sample -> what is missing in a file that looks like this format and cannot be read, or None when it does
+            not look like it; asked only when no reader is confident.
     """
 
     name: str
     about: str
     sniff: Callable[[Sample], int]
     read: Callable[[str, Declaration], RawLog]
+    lacks: Callable[[Sample], TokenAxisError | None] | None = None

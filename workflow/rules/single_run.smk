@@ -1,0 +1,90 @@
+# One run's artifact as a target: snakemake --cores 1 results/<sweep>/fits/<run>.json
+
+
+rule token_axis_of_run:
+    message:
+        "token_axis of {wildcards.run}"
+    input:
+        manifest=lambda wildcards: PLAN.manifest(PLAN.label(wildcards.run)),
+        params=PLAN.params("token_axis"),
+        code=PLAN.code("token_axis"),
+    output:
+        update(f"{RESULTS}/token_axis/{{run}}.parquet"),
+    log:
+        f"{RESULTS}/.engine/logs/token_axis-{{run}}.log",
+    shell:
+        "{PYTHON:q} {SCRIPTS:q}/token_axis.py --manifest {input.manifest:q} --params {input.params:q} "
+        "--results {RESULTS:q} --log {log:q} --run {wildcards.run:q}"
+
+
+rule fits_of_run:
+    message:
+        "fits of {wildcards.run}"
+    input:
+        manifest=lambda wildcards: PLAN.manifest(PLAN.label(wildcards.run)),
+        params=PLAN.params("fits"),
+        code=PLAN.code("fits"),
+        token_axis=f"{RESULTS}/token_axis/{{run}}.parquet",
+    output:
+        update(f"{RESULTS}/fits/{{run}}.json"),
+    log:
+        f"{RESULTS}/.engine/logs/fits-{{run}}.log",
+    shell:
+        "{PYTHON:q} {SCRIPTS:q}/fits.py --manifest {input.manifest:q} --params {input.params:q} "
+        "--results {RESULTS:q} --log {log:q} --run {wildcards.run:q}"
+
+
+rule stability_of_run:
+    message:
+        "stability of {wildcards.run}"
+    input:
+        manifest=lambda wildcards: PLAN.manifest(PLAN.label(wildcards.run)),
+        params=PLAN.params("stability"),
+        code=PLAN.code("stability"),
+        token_axis=f"{RESULTS}/token_axis/{{run}}.parquet",
+        fits=f"{RESULTS}/fits/{{run}}.json",
+    output:
+        update(f"{RESULTS}/stability/{{run}}.json"),
+    log:
+        f"{RESULTS}/.engine/logs/stability-{{run}}.log",
+    shell:
+        "{PYTHON:q} {SCRIPTS:q}/stability.py --manifest {input.manifest:q} --params {input.params:q} "
+        "--results {RESULTS:q} --log {log:q} --run {wildcards.run:q}"
+
+
+rule conventions_of_run:
+    message:
+        "conventions of {wildcards.run}"
+    input:
+        manifest=lambda wildcards: PLAN.manifest(PLAN.label(wildcards.run)),
+        params=PLAN.params("conventions"),
+        code=PLAN.code("conventions"),
+        token_axis=f"{RESULTS}/token_axis/{{run}}.parquet",
+        fits=f"{RESULTS}/fits/{{run}}.json",
+    output:
+        update(f"{RESULTS}/conventions/{{run}}.json"),
+    log:
+        f"{RESULTS}/.engine/logs/conventions-{{run}}.log",
+    shell:
+        "{PYTHON:q} {SCRIPTS:q}/conventions.py --manifest {input.manifest:q} --params {input.params:q} "
+        "--results {RESULTS:q} --log {log:q} --run {wildcards.run:q}"
+
+
+rule passports_of_run:
+    message:
+        "passports of {wildcards.run}"
+    input:
+        manifest=lambda wildcards: PLAN.manifest(PLAN.label(wildcards.run)),
+        params=PLAN.params("passports"),
+        code=PLAN.code("passports"),
+        token_axis=f"{RESULTS}/token_axis/{{run}}.parquet",
+        fits=f"{RESULTS}/fits/{{run}}.json",
+        stability=f"{RESULTS}/stability/{{run}}.json",
+        conventions=f"{RESULTS}/conventions/{{run}}.json",
+    output:
+        update(f"{RESULTS}/passports/{{run}}.json"),
+    log:
+        f"{RESULTS}/.engine/logs/passports-{{run}}.log",
+    shell:
+        "{PYTHON:q} {SCRIPTS:q}/passports.py --manifest {input.manifest:q} --params {input.params:q} "
+        "--results {RESULTS:q} --log {log:q} --run {wildcards.run:q}"

@@ -1,0 +1,203 @@
+"""Runs x targets: what each run says about each target, and how the runs compare."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tokenaxis.comparison.model import RunResult, Sweep
+from tokenaxis.errors import Notice, TokenAxisError
+
+STATUSES = ("reached", "predicted", "unreachable", "not_available")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one run says about one target: fits.json and stability.json joined, and the ratio to the baseline.
+
+    Tokens are tokens; `low` and `high` are the interval at `level` (`high` None with a `low`: unbounded above).
+    `ratio` is this run's tokens over the baseline's.
+    """
+
+    run: str
+    target: float
+    status: str
+    step: float | None = None
+    tokens: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    law: str | None = None
+    horizon: float | None = None
+    verdict: str | None = None
+    verdict_reason: str | None = None
+    crossed_back: bool = False
+    reason: str | None = None
+    warnings: tuple[str, ...] = ()
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a number of tokens: reached or predicted."""
+        return self.tokens is not None and self.status in ("reached", "predicted")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All answers of a sweep.
+
+    Attributes:
+        runs: run ids, sorted.
+        targets: targets that any run was asked for, highest loss first (the order in which runs pass them).
+        cells: (run, target) -> Answer; a run that was not asked for a target has no cell.
+        baseline: run id that ratios refer to, or None when no run has an answer.
+        baseline_reason: how the baseline was chosen.
+        notices: what a reader should know about the comparison itself.
+    """
+
+    runs: tuple[str, ...]
+    targets: tuple[float, ...]
+    cells: dict[tuple[str, float], Answer]
+    baseline: str | None
+    baseline_reason: str
+    notices: tuple[Notice, ...] = field(default=())
+
+    def ranking(self, target: float) -> list[Answer]:
+        """Answers with a number of tokens, fewest tokens first; equal tokens: reached first, then by id."""
+        found = [cell for run in self.runs if (cell := self.cells.get((run, target))) and cell.answered]
+        return sorted(found, key=lambda cell: (cell.tokens, cell.status != "reached", cell.run))
+
+    def counts(self, target: float) -> dict[str, int]:
+        """How many runs are in each status."""
+        found = [self.cells[run, target].status for run in self.runs if (run, target) in self.cells]
+        return {status: found.count(status) for status in STATUSES}
+
+    @property
+    def focus(self) -> float | None:
+        """The target to look at first: the lowest loss among those that most runs have an answer for."""
+        answered = {target: len(self.ranking(target)) for target in self.targets}
+        most = max(answered.values(), default=0)
+        return min((target for target, count in answered.items() if count == most), default=None) if most else None
+
+
+def collect(sweep: Sweep, baseline: str | None) -> Answers:
+    """Join the runs' answers and relate them to the baseline run (an id or a log's name; None: by rule)."""
+    cells = {(run.id, cell.target): cell for run in sweep.runs for cell in _answers_of(run)}
+    runs = tuple(sorted(run.id for run in sweep.runs))
+    targets = tuple(sorted({target for _, target in cells}, reverse=True))
+    answers = Answers(runs, targets, cells, None, "")
+    chosen, reason, notices = choose_baseline(sweep, answers, baseline)
+    if chosen is not None:
+        cells = {key: related(cell, cells.get((chosen, cell.target))) for key, cell in cells.items()}
+    return replace(
+        answers, cells=cells, baseline=chosen, baseline_reason=reason, notices=notices + _mixed_losses(sweep)
+    )
+
+
+def _answers_of(run: RunResult) -> list[Answer]:
+    verdicts = {entry["target"]: entry for entry in run.stability.get("verdicts") or []}
+    return [_answer(run.id, entry, verdicts.get(entry["target"], {})) for entry in run.fits.get("targets") or []]
+
+
+def _answer(run: str, entry: dict[str, Any], verdict: dict[str, Any]) -> Answer:
+    low, high = entry.get("interval") or (None, None)
+    return Answer(
+        run=run,
+        target=float(entry["target"]),
+        status=entry["status"],
+        step=entry.get("step"),
+        tokens=entry.get("tokens"),
+        low=low,
+        high=high,
+        level=entry.get("interval_level"),
+        law=entry.get("law"),
+        horizon=entry.get("horizon"),
+        verdict=verdict.get("verdict"),
+        verdict_reason=verdict.get("reason"),
+        crossed_back=bool(entry.get("crossed_back")),
+        reason=entry.get("reason"),
+        warnings=tuple(entry.get("warnings") or ()),
+    )
+
+
+def choose_baseline(sweep: Sweep, answers: Answers, wanted: str | None) -> tuple[str | None, str, tuple[Notice, ...]]:
+    """The run that ratios refer to: (id, how it was chosen, notices).
+
+    By rule it is the run that needs the fewest tokens for most targets; equal: the one that is better at the lowest
+    target, then the first id.
+
+    Raises:
+        TokenAxisError: `wanted` is no run and no file of the sweep.
+    """
+    notices: tuple[Notice, ...] = ()
+    if wanted is not None:
+        matches = [run.id for run in sweep.runs if wanted == run.id] or [
+            run.id for run in sweep.runs if wanted == run.name
+        ]
+        if matches:
+            return matches[0], "chosen in params.yaml (comparison.baseline)", ()
+        if all(wanted != entry.get("name") for entry in sweep.refused):
+            known = ", ".join(answers.runs[:8]) + (", …" if len(answers.runs) > 8 else "")
+            raise TokenAxisError(
+                f"comparison.baseline: the sweep has no run {wanted!r}",
+                remedy=f"name one of its runs ({known or 'it has none'}) or null",
+            )
+        notices = (Notice("baseline_refused", f"the baseline {wanted} was refused; another run took its place"),)
+    firsts = [ranking[0].run for target in answers.targets if (ranking := answers.ranking(target))]
+    if not firsts:
+        return None, "no run has an answer for any target", notices
+    # `firsts` goes from the highest loss to the lowest: a later index is a harder target
+    last_first = {run: index for index, run in enumerate(firsts)}
+    best = min(set(firsts), key=lambda run: (-firsts.count(run), -last_first[run], run))
+    return best, "by rule: the run that needs the fewest tokens for most targets", notices
+
+
+def related(cell: Answer, baseline: Answer | None) -> Answer:
+    """`cell` with its ratio to the baseline's answer; no interval where either lacks one or the levels differ."""
+    if baseline is None or not (cell.answered and baseline.answered):
+        return cell
+    value, low, high = ratio(cell, baseline)
+    return replace(cell, ratio=value, ratio_low=low, ratio_high=high)
+
+
+def ratio(numerator: Answer, denominator: Answer) -> tuple[float | None, float | None, float | None]:
+    """Tokens of one answer over those of another: (ratio, low, high) at the answers' common level.
+
+    Half-widths are taken in ln(tokens) and added in quadrature, each side by itself, since intervals of predictions
+    are symmetric in ln(tokens) at best.
+    # ASSUME: errors of two runs are independent; a shared data order would make the true interval narrower.
+    """
+    if not numerator.tokens or not denominator.tokens:
+        return None, None, None
+    value = numerator.tokens / denominator.tokens
+    if numerator.run == denominator.run:
+        return 1.0, None, None
+    if numerator.low is None or denominator.low is None or numerator.level != denominator.level:
+        return value, None, None
+    down = math.hypot(_below(numerator), _above(denominator))
+    up = math.hypot(_above(numerator), _below(denominator))
+    if not math.isfinite(down):  # the baseline's interval has no upper end: nothing bounds the ratio from below
+        return value, None, None
+    return value, value * math.exp(-down), value * math.exp(up) if up < 700 else None  # exp overflows past 709
+
+
+def _below(cell: Answer) -> float:
+    return math.log(cell.tokens / cell.low) if cell.tokens and cell.low and cell.low > 0 else math.inf
+
+
+def _above(cell: Answer) -> float:
+    return math.log(cell.high / cell.tokens) if cell.tokens and cell.high else math.inf
+
+
+
+def _mixed_losses(sweep: Sweep) -> tuple[Notice, ...]:
+    """Train and validation loss differ by an offset: a comparison across them is said to be one."""
+    fitted = {run.fits.get("loss") for run in sweep.runs} - {None}
+    if len(fitted) < 2:
+        return ()
+    shares = [f"{name} in {sum(run.fits.get('loss') == name for run in sweep.runs)} runs" for name in sorted(fitted)]
+    message = f"targets refer to {' and '.join(shares)}: compare such runs with care, or set fits.loss"
+    return (Notice("mixed_losses", message),)

@@ -1,0 +1,92 @@
+"""Runs as points of batch size, steps and tokens at each target, and the trade-off that they follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from tokenaxis.comparison.answers import Answer, Answers
+from tokenaxis.comparison.critical_batch import CriticalBatch, fit
+from tokenaxis.comparison.model import RunResult, Sweep
+from tokenaxis.comparison.tables import batch_stages
+
+
+@dataclass(frozen=True)
+class BatchPoint:
+    """One run at one target: `batch` in tokens per step (the mean over the steps when it changed on the way)."""
+
+    cell: Answer
+    batch: float
+    fixed: bool
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """The runs at one target, ascending in batch; `used` are those that the fit rests on."""
+
+    target: float
+    points: tuple[BatchPoint, ...]
+    used: tuple[BatchPoint, ...]
+    critical: CriticalBatch
+
+
+def trade_offs(sweep: Sweep, answers: Answers, level: float = 0.9) -> list[TradeOff]:
+    """A trade-off per target that runs with at least two batch sizes answer, highest loss first.
+
+    The fit takes, at each batch size, the run that needs the fewest tokens (as with a learning rate tuned per batch), and
+    only runs of one model size: the one with most batch sizes.
+    # ASSUME: such runs differ in nothing else that matters (data, schedule).
+    """
+    by_id = {run.id: run for run in sweep.runs}
+    found = []
+    for target in answers.targets:
+        points = [point for cell in answers.ranking(target) if (point := _point(cell, by_id[cell.run]))]
+        if len({point.batch for point in points}) < 2:
+            continue
+        points.sort(key=lambda point: (point.batch, point.cell.tokens or 0, point.cell.run))
+        used = _comparable(points, by_id)
+        found.append(TradeOff(target, tuple(points), tuple(used), _fitted(used, level)))
+    return found
+
+
+def _point(cell: Answer, run: RunResult) -> BatchPoint | None:
+    stages = batch_stages(run)
+    if not stages or not cell.tokens:
+        return None
+    passed = [stage for stage in stages if (stage.get("first_tokens") or 0.0) < cell.tokens] or stages[:1]
+    batches = {float(stage["tokens_per_step"]) for stage in passed}
+    if len(batches) == 1:
+        return BatchPoint(cell, batches.pop(), fixed=True)
+    return BatchPoint(cell, cell.tokens / cell.step, fixed=False) if cell.step else None
+
+
+def _comparable(points: list[BatchPoint], by_id: dict[str, RunResult]) -> list[BatchPoint]:
+    groups: dict[str, dict[float, BatchPoint]] = {}
+    for point in points:
+        if point.fixed:
+            facts = by_id[point.cell.run].conventions.get("facts") or {}
+            group = groups.setdefault(str((facts.get("n_params") or {}).get("value")), {})
+            group.setdefault(point.batch, point)  # points of one batch ascend in tokens
+    best = max(groups.items(), key=lambda item: (len(item[1]), item[0]), default=("", {}))[1]
+    return sorted(best.values(), key=lambda point: point.batch)
+
+
+def _fitted(used: list[BatchPoint], level: float) -> CriticalBatch:
+    import numpy as np
+
+    deviations = [_sd(point.cell) for point in used]
+    known = all(value is not None for value in deviations)
+    return fit(
+        np.array([point.batch for point in used]),
+        np.array([point.cell.tokens for point in used], dtype=np.float64),
+        np.array(deviations, dtype=np.float64) if known and used else None,
+        level,
+    )
+
+
+def _sd(cell: Answer) -> float | None:
+    """Standard deviation of ln(tokens) that a two-sided interval stands for; None where there is none."""
+    if cell.low is None or cell.high is None or cell.level is None or not cell.high > cell.low > 0:
+        return None
+    return math.log(cell.high / cell.low) / (2 * NormalDist().inv_cdf((1 + cell.level) / 2))

@@ -1,0 +1,234 @@
+"""Curves small enough to draw: one run's table in, a few hundred points out, nothing between two pixels lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tokenaxis.comparison.model import RunResult
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: half-width of the smoother's window in ln(tokens): about ±10% of the tokens, narrow against the bend of a loss curve
+SMOOTH_HALF_WIDTH = 0.1
+#: points of a smoothed curve; finer than a figure can show over the two or three decades that it spans
+SMOOTH_POINTS = 240
+#: points of all raw curves of a page together: bounds the page's size, whatever the number of runs
+RAW_POINTS = 120_000
+
+
+@dataclass(frozen=True)
+class Track:
+    """A thinned series: `tokens`, `step` and `value` are float64 arrays of equal length, ascending in step."""
+
+    tokens: np.ndarray
+    step: np.ndarray
+    value: np.ndarray
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What is drawn of one run.
+
+    Attributes:
+        run: run id.
+        loss_name: the loss that targets refer to ("train_loss" or "val_loss"), or None when the run has no loss.
+        raw: that loss as logged, in nats per token, thinned to the extremes of each pixel column.
+        smooth: the same, smoothed (`smoothed`).
+        lr: learning rate, thinned; None where it is not logged.
+        batch: tokens per step where it changes.
+        attempt_starts: tokens at which a later attempt begins.
+        hours: wall time in hours since the start, thinned, attempts joined; None where it is not logged.
+        last: column -> last finite value, for train_loss and val_loss.
+        rows: rows of the table.
+    """
+
+    run: str
+    loss_name: str | None
+    raw: Track
+    smooth: Track
+    lr: Track | None = None
+    batch: Track | None = None
+    attempt_starts: tuple[float, ...] = ()
+    hours: Track | None = None
+    last: dict[str, float] = field(default_factory=dict)
+    rows: int = 0
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Stability of one run and target, windows ascending: float64 arrays of tokens, NaN where there is no answer."""
+
+    run: str
+    target: float
+    window_tokens: np.ndarray
+    predicted: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def read_curve(run: RunResult, runs: int) -> Curve:
+    """Load a run's token axis and keep what is drawn; `runs` is the number of runs that share RAW_POINTS."""
+    import numpy as np
+
+    columns = run.columns()
+    step, tokens = columns["step"].astype(np.float64), columns["tokens"]
+    pixels = max(20, min(600, RAW_POINTS // (4 * max(runs, 1))))
+    name = _loss_name(run, columns)
+    value = columns[name] if name else np.full(len(step), np.nan)
+    kept = np.isfinite(value)
+    raw = _track(tokens[kept], step[kept], value[kept], pixels)
+    return Curve(
+        run=run.id,
+        loss_name=name,
+        raw=raw,
+        smooth=smoothed(tokens[kept], step[kept], value[kept]),
+        lr=_optional(tokens, step, columns.get("lr"), pixels // 2),
+        batch=_changes(tokens, step, columns["tokens_per_step"]),
+        attempt_starts=_attempt_starts(tokens, columns["attempt"]),
+        hours=_hours(tokens, step, columns.get("elapsed_s"), columns["attempt"]),
+        last={key: last for key in ("train_loss", "val_loss") if (last := _last(columns.get(key))) is not None},
+        rows=len(step),
+    )
+
+
+def read_windows(run: RunResult) -> list[Windows]:
+    """The run's stability sweep, a `Windows` per target."""
+    import numpy as np
+
+    table = run.stability_table()
+    if not table or not len(table.get("target", ())):
+        return []
+    fields = ("window_tokens", "predicted_tokens", "low", "high")
+    found = []
+    for target in np.unique(table["target"]):
+        rows = table["target"] == target
+        order = np.argsort(table["window_tokens"][rows], kind="stable")
+        found.append(Windows(run.id, float(target), *(table[name][rows][order] for name in fields)))
+    return found
+
+
+def _loss_name(run: RunResult, columns: dict[str, np.ndarray]) -> str | None:
+    import numpy as np
+
+    fitted = run.fits.get("loss")
+    if fitted in columns:
+        return fitted
+    return next((name for name in ("train_loss", "val_loss") if name in columns and np.isfinite(columns[name]).any()), None)
+
+
+def _last(values: np.ndarray | None) -> float | None:
+    import numpy as np
+
+    finite = values[np.isfinite(values)] if values is not None else ()
+    return float(finite[-1]) if len(finite) else None
+
+
+def _track(tokens: np.ndarray, step: np.ndarray, value: np.ndarray, pixels: int) -> Track:
+    rows = extremes(tokens, value, pixels)
+    return Track(tokens[rows], step[rows], value[rows])
+
+
+def _optional(tokens: np.ndarray, step: np.ndarray, value: np.ndarray | None, pixels: int) -> Track | None:
+    import numpy as np
+
+    if value is None or not (kept := np.isfinite(value)).any():
+        return None
+    return _track(tokens[kept], step[kept], value[kept], pixels)
+
+
+def extremes(tokens: np.ndarray, value: np.ndarray, pixels: int) -> np.ndarray:
+    """Ascending row numbers (at most 4 x pixels + 2) that draw the same picture as all rows do.
+
+    The lowest and the highest value of each of `pixels` columns are kept, with columns even in ln(tokens) and again
+    with columns even in tokens, so that neither a logarithmic nor a linear axis hides a spike; also the ends.
+    """
+    import numpy as np
+
+    rows = len(tokens)
+    if rows <= 4 * pixels:
+        return np.arange(rows)
+    positive = np.maximum(tokens, max(tokens[-1] * 1e-6, 1e-300))  # a first row at 0 tokens has no logarithm
+    chosen = [np.array([0, rows - 1])]
+    for axis in (np.log(positive), tokens):
+        edges = np.linspace(axis[0], axis[-1], pixels + 1)[1:-1]
+        column = np.searchsorted(edges, axis, side="right")
+        order = np.lexsort((value, column))  # within a column ascending in value
+        ends = np.flatnonzero(np.diff(column[order])) if rows else np.array([], int)
+        chosen += [order[np.concatenate(([0], ends + 1))], order[np.concatenate((ends, [rows - 1]))]]
+    return np.unique(np.concatenate(chosen))
+
+
+def smoothed(tokens: np.ndarray, step: np.ndarray, value: np.ndarray) -> Track:
+    """A straight line in ln(tokens) fitted to the rows within ±SMOOTH_HALF_WIDTH, evaluated at SMOOTH_POINTS places.
+
+    Local linear regression with a flat window (Cleveland 1979 without robustness): no start-up bias and no lag, unlike
+    an exponential average. For the eye only; crossings come from the fits stage.
+
+    Args:
+        tokens: float64 (rows,), non-decreasing. step: float64 (rows,). value: float64 (rows,), finite.
+    """
+    import numpy as np
+
+    positive = tokens > 0
+    tokens, step, value = tokens[positive], step[positive], value[positive]
+    if len(tokens) < 2 or tokens[-1] <= tokens[0]:
+        return Track(tokens, step, value)
+    axis = np.log(tokens)
+    centres = np.linspace(axis[0], axis[-1], SMOOTH_POINTS) if len(axis) > SMOOTH_POINTS else axis
+    first = np.searchsorted(axis, centres - SMOOTH_HALF_WIDTH, side="left")
+    last = np.searchsorted(axis, centres + SMOOTH_HALF_WIDTH, side="right")
+    # ends: a window that is cut off on one side is used as it is; the line's slope keeps it unbiased
+    empty = last <= first
+    first, last, centres = first[~empty], last[~empty], centres[~empty]
+    origin = axis.mean()  # sums of squares about a far origin would cancel
+    offset = axis - origin
+
+    def window_sum(terms: np.ndarray) -> np.ndarray:
+        total = np.concatenate(([0.0], np.cumsum(terms)))
+        return total[last] - total[first]
+
+    rows = (last - first).astype(np.float64)
+    mean_axis, mean_value = window_sum(offset) / rows, window_sum(value) / rows
+    spread = window_sum(offset**2) / rows - mean_axis**2
+    covariance = window_sum(offset * value) / rows - mean_axis * mean_value
+    wide = spread > 1e-8  # narrower than that (all rows at one place), the mean is all there is
+    slope = np.where(wide & (rows >= 4), covariance / np.where(wide, spread, 1.0), 0.0)
+    shown = mean_value + slope * (centres - origin - mean_axis)
+    return Track(np.exp(centres), np.interp(centres, axis, step), shown)
+
+
+def _changes(tokens: np.ndarray, step: np.ndarray, value: np.ndarray) -> Track:
+    """The rows at which a piecewise constant value changes, and the last row; at most 400 of them."""
+    import numpy as np
+
+    if not len(value):
+        return Track(tokens, step, value)
+    rows = np.unique(np.concatenate(([0], np.flatnonzero(np.diff(value)) + 1, [len(value) - 1])))
+    if len(rows) > 400:
+        rows = rows[extremes(tokens[rows], value[rows], 100)]
+    return Track(tokens[rows], step[rows], value[rows])
+
+
+def _attempt_starts(tokens: np.ndarray, attempt: np.ndarray) -> tuple[float, ...]:
+    import numpy as np
+
+    return tuple(float(tokens[row]) for row in np.flatnonzero(np.diff(attempt)) + 1)
+
+
+def _hours(tokens: np.ndarray, step: np.ndarray, elapsed: np.ndarray | None, attempt: np.ndarray) -> Track | None:
+    """Wall time from the run's start in hours; each attempt's clock goes on where the previous attempt's kept rows end.
+
+    Time that superseded rows took is not in it: it is the time of the steps that count.
+    """
+    import numpy as np
+
+    if elapsed is None or not (kept := np.isfinite(elapsed)).any():
+        return None
+    seconds, tokens, step, attempt = elapsed[kept].copy(), tokens[kept], step[kept], attempt[kept]
+    for row in np.flatnonzero(np.diff(attempt)) + 1:
+        if seconds[row] < seconds[row - 1]:  # the clock started anew; a clock that goes on needs nothing
+            seconds[row:] += seconds[row - 1]
+    rows = np.unique(np.linspace(0, len(seconds) - 1, min(len(seconds), 200)).astype(int))
+    return Track(tokens[rows], step[rows], seconds[rows] / 3600.0)

@@ -1,0 +1,63 @@
+"""FLOP to one target under every convention: how much of a difference is the way of counting."""
+
+from __future__ import annotations
+
+from tokenaxis.comparison.figures.style import GRID, MARKERS, SERIES, Drawing, legend, log_ticks, new_figure, shown_name
+from tokenaxis.comparison.quantities import flop
+from tokenaxis.comparison.quantities import target as target_text
+from tokenaxis.comparison.tables import Table, flops_field
+
+#: runs in the figure; the rest is in the table
+MOST_ROWS = 40
+
+
+def draw(table: Table, target: float | None) -> Drawing | None:
+    """Dots per convention, a row per run, fewest FLOP first; FLOP per token where no run has FLOP to `target`."""
+    to_target = flops_field(target) if target is not None else ""
+    key = to_target if any(row.get(to_target) for row in table.rows) else "flops_per_token"
+    runs: dict[str, dict[str, float]] = {}
+    for row in table.rows:
+        if row.get(key):
+            runs.setdefault(row["run"], {})[row["convention"]] = row[key]
+    if not runs:
+        return None
+    order = sorted(runs, key=lambda run: (min(runs[run].values()), run))[:MOST_ROWS]
+    names = sorted({name for run in order for name in runs[run]})
+    what = "FLOP per token" if key == "flops_per_token" else f"FLOP until {target_text(target or 0)} nats per token"
+    _figure = _drawn(runs, order, names, what)
+    caption = f"{what} under each convention; the bar is the range over conventions. The run that needs least is first."
+    if len(runs) > len(order):
+        caption += f" {len(runs) - len(order)} more runs are in the table."
+    return Drawing("conventions", "Compute under each convention", caption, f"Dot plot of {what}, one row a run", _figure)
+
+
+def _drawn(runs: dict[str, dict[str, float]], order: list[str], names: list[str], what: str):  # noqa: ANN202
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    figure = new_figure(max(1.8, 0.9 + 0.22 * len(order)))
+    axes = figure.subplots()
+    values = [value for run in order for value in runs[run].values()]
+    low, high = min(values) / 1.08, max(values) * 1.08
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    axes.xaxis.set_major_locator(FixedLocator(log_ticks(low, high, most=6)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: flop(value)))
+    for row, run in enumerate(order):
+        found = runs[run]
+        axes.plot([min(found.values()), max(found.values())], [row, row], color=GRID, linewidth=7, zorder=1)
+        for name, value in found.items():
+            index = names.index(name) % len(SERIES)
+            axes.plot([value], [row], MARKERS[index], color=SERIES[index], markersize=5, zorder=2)
+    axes.set_yticks(range(len(order)), [shown_name(run) for run in order])
+    axes.set_ylim(len(order) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel(f"{what} (logarithmic)")
+    handles = [
+        Line2D([], [], color=SERIES[index % len(SERIES)], marker=MARKERS[index % len(SERIES)], linestyle="", markersize=5)
+        for index in range(len(names))
+    ]
+    legend(figure, handles, names)
+    return figure

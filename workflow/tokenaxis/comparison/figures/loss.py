@@ -1,0 +1,148 @@
+"""Loss against tokens: the curves, the targets, and where each curve crosses or will cross them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tokenaxis.comparison.answers import Answer, Answers
+from tokenaxis.comparison.curves import Curve
+from tokenaxis.comparison.figures.style import (
+    INK,
+    MUTED,
+    OTHERS,
+    PAPER,
+    Drawing,
+    Palette,
+    legend,
+    new_figure,
+    shown_name,
+    token_axis,
+)
+from tokenaxis.comparison.quantities import percent, plural
+from tokenaxis.comparison.quantities import target as target_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: the token axis begins at this fraction of the longest run (before it the loss plunges), or before the first crossing
+FIRST_SHOWN = 1 / 50
+#: a predicted crossing farther out than this many times the longest run is left to the table
+LAST_SHOWN = 12.0
+#: more runs than this: raw losses would be a grey carpet, only smoothed curves are drawn
+MOST_RAW = 12
+
+
+def draw(answers: Answers, curves: dict[str, Curve], palette: Palette) -> Drawing | None:
+    """The figure, or None when no run has a loss."""
+    drawn = [curves[run] for run in answers.runs if len(curves[run].smooth.tokens)]
+    if not drawn:
+        return None
+    figure = new_figure(5.0)
+    axes = figure.subplots()
+    low, high = _token_limits(answers, drawn)
+    token_axis(axes.xaxis, low, high, "tokens consumed (logarithmic)")
+    axes.set_ylabel("loss (nats per token)")
+    axes.set_ylim(*_loss_limits(answers, drawn, low))
+    for curve in sorted(drawn, key=lambda curve: curve.run in palette):  # grey ones below
+        _curve(axes, curve, palette, raw=len(drawn) <= MOST_RAW)
+    _targets(axes, answers)
+    outside = sum(not _crossing(axes, cell, palette, low, high) for cell in answers.cells.values() if cell.answered)
+    _legend(figure, axes, answers, drawn, palette)
+    return Drawing(
+        "loss",
+        "Loss against tokens",
+        _caption(answers, drawn, outside),
+        f"Line chart of loss against tokens for {plural(len(drawn), 'run')}, with target losses as dashed lines; "
+        "the numbers are in the table of runs and targets",
+        figure,
+    )
+
+
+def _token_limits(answers: Answers, drawn: list[Curve]) -> tuple[float, float]:
+    longest = max(curve.smooth.tokens[-1] for curve in drawn)
+    ends = [cell.high or cell.tokens or 0 for cell in answers.cells.values() if cell.status == "predicted"]
+    high = max([longest * 1.15] + [end * 1.15 for end in ends if end <= longest * LAST_SHOWN])
+    earliest = min(curve.smooth.tokens[0] for curve in drawn)
+    crossings = [cell.low or cell.tokens for cell in answers.cells.values() if cell.tokens]
+    return max(earliest, min([longest * FIRST_SHOWN] + [crossing / 2 for crossing in crossings])), high
+
+
+def _loss_limits(answers: Answers, drawn: list[Curve], low: float) -> tuple[float, float]:
+    import numpy as np
+
+    shown = [curve.smooth.value[curve.smooth.tokens >= low] for curve in drawn]
+    values = np.concatenate([value for value in shown if len(value)] or [drawn[0].smooth.value])
+    bottom = min([values.min(), *answers.targets]) if answers.targets else values.min()
+    top = max([np.quantile(values, 0.995), *answers.targets]) if answers.targets else np.quantile(values, 0.995)
+    margin = 0.06 * max(top - bottom, 1e-3)
+    return float(bottom - margin), float(top + margin)
+
+
+def _curve(axes: Axes, curve: Curve, palette: Palette, raw: bool) -> None:
+    colour, known = palette.colour(curve.run), curve.run in palette
+    if raw:
+        if curve.loss_name == "val_loss" and len(curve.raw.tokens) < 200:
+            axes.plot(curve.raw.tokens, curve.raw.value, ".", color=colour, alpha=0.35, markersize=3, zorder=1)
+        else:
+            axes.plot(curve.raw.tokens, curve.raw.value, color=colour, alpha=0.18, linewidth=0.6, zorder=1)
+    axes.plot(curve.smooth.tokens, curve.smooth.value, color=colour, zorder=3 if known else 2,
+              linewidth=1.7 if known else 0.8, alpha=1.0 if known else 0.6)  # fmt: skip
+
+
+def _targets(axes: Axes, answers: Answers) -> None:
+    for target in answers.targets:
+        axes.axhline(target, color=MUTED, linewidth=0.7, linestyle=(0, (4, 3)), zorder=0)
+        if len(answers.targets) <= 16:
+            axes.annotate(target_text(target), (0.0, target), xycoords=("axes fraction", "data"), xytext=(3, 2),
+                          textcoords="offset points", fontsize=7.5, color=MUTED)  # fmt: skip
+
+
+def _crossing(axes: Axes, cell: Answer, palette: Palette, low: float, high: float) -> bool:
+    """Mark one crossing; False when it lies outside the figure."""
+    assert cell.tokens is not None
+    colour, known = palette.colour(cell.run), cell.run in palette
+    inside = low <= cell.tokens <= high
+    if cell.low is not None and cell.low < high and known:
+        end = min(cell.high if cell.high is not None else high, high)
+        axes.plot([max(cell.low, low), end], [cell.target] * 2, color=colour, alpha=0.28, linewidth=6,
+                  solid_capstyle="butt", zorder=4)  # fmt: skip
+    if inside:
+        axes.plot([cell.tokens], [cell.target], palette.marker(cell.run), color=colour, zorder=5 if known else 2,
+                  markersize=5.5 if known else 2.5, markeredgewidth=1.3, alpha=1.0 if known else 0.6,
+                  markerfacecolor=colour if cell.status == "reached" else PAPER)  # fmt: skip
+    return inside
+
+
+def _legend(figure: object, axes: Axes, answers: Answers, drawn: list[Curve], palette: Palette) -> None:
+    from matplotlib.lines import Line2D
+
+    named = [curve.run for curve in drawn if curve.run in palette]
+    handles = [Line2D([], [], color=palette.colour(run), marker=palette.marker(run), markersize=5) for run in named]
+    labels = [shown_name(run) for run in named]
+    if len(drawn) > len(named):
+        handles.append(Line2D([], [], color=OTHERS, linewidth=0.8))
+        labels.append(plural(len(drawn) - len(named), "other run"))
+    statuses = {cell.status for cell in answers.cells.values()}
+    for status, face in (("reached", INK), ("predicted", PAPER)):
+        if status in statuses:
+            handles.append(Line2D([], [], color=INK, marker="o", linestyle="", markerfacecolor=face, markersize=5))
+            labels.append(status)
+    if any(cell.low is not None for cell in answers.cells.values()):
+        handles.append(Line2D([], [], color=MUTED, alpha=0.4, linewidth=6, solid_capstyle="butt"))
+        labels.append(f"interval ({percent(_level(answers))})")
+    legend(figure, handles, labels)  # type: ignore[arg-type]
+
+
+def _level(answers: Answers) -> float | None:
+    return next((cell.level for cell in answers.cells.values() if cell.level is not None), None)
+
+
+def _caption(answers: Answers, drawn: list[Curve], outside: int) -> str:
+    names = sorted({(curve.loss_name or "").replace("_", " ") for curve in drawn})
+    text = f"Smoothed {' or '.join(names)} in nats per token (thick: a local line over ±10% of the tokens"
+    text += "; faint: as logged, thinned to the extremes of each pixel column)." if len(drawn) <= MOST_RAW else ")."
+    text += " Dashed lines are targets. A filled mark is a crossing inside the log, an open mark a predicted one, a bar"
+    text += " its interval."
+    if outside:
+        text += f" {plural(outside, 'predicted crossing')} beyond the right edge: see the table."
+    return text

@@ -1,0 +1,99 @@
+"""What a fit on the first part of a log would have answered: the prediction against the window's end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tokenaxis.comparison.answers import Answers
+from tokenaxis.comparison.curves import Windows
+from tokenaxis.comparison.figures.panels import chosen, panels
+from tokenaxis.comparison.figures.style import (
+    INK,
+    MUTED,
+    OTHERS,
+    PAPER,
+    Drawing,
+    Palette,
+    legend,
+    shown_name,
+    token_axis,
+)
+from tokenaxis.comparison.quantities import plural
+from tokenaxis.comparison.quantities import target as target_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw(answers: Answers, windows: list[Windows], palette: Palette) -> Drawing | None:
+    """The figure, or None when no window of any run has an answer."""
+    import numpy as np
+
+    usable = [entry for entry in windows if np.isfinite(entry.predicted).any()]
+    if not usable:
+        return None
+    weight: dict[float, int] = {}
+    for entry in usable:
+        weight[entry.target] = weight.get(entry.target, 0) + 1 + 100 * (entry.run in palette)
+    targets = chosen(sorted(weight), weight)
+    figure, places = panels(len(targets), 2.6)
+    for axes, target in zip(places, targets, strict=True):
+        _panel(axes, target, [entry for entry in usable if entry.target == target], answers, palette)
+    _legend(figure, [entry.run for entry in usable if entry.target in targets], palette)
+    left = len(weight) - len(targets)
+    caption = (
+        "Each point is what a fit on the log up to that many tokens answers. A line that has become level, with a "
+        "narrow band, can be trusted; the mark at its end is the present answer (filled: reached, where the true "
+        "crossing shows how good the earlier predictions were). Below the dotted diagonal the target lies in the past."
+    )
+    if left:
+        caption += f" {plural(left, 'target')} left out here."
+    alt = f"Line charts of predicted tokens against tokens observed for {plural(len(targets), 'target')}"
+    return Drawing("stability", "How predictions settled", caption, alt, figure)
+
+
+def _panel(axes: Axes, target: float, entries: list[Windows], answers: Answers, palette: Palette) -> None:
+    import numpy as np
+
+    observed = np.concatenate([entry.window_tokens for entry in entries])
+    low, high = float(observed[observed > 0].min()), float(observed.max()) * 1.12
+    token_axis(axes.xaxis, low / 1.05, high, "tokens observed")
+    answered = [cell.tokens for cell in answers.ranking(target) if cell.tokens]
+    central = np.concatenate([entry.predicted[np.isfinite(entry.predicted)] for entry in entries])
+    bottom, top = np.quantile(central, [0.03, 0.97])  # the first windows may answer anything
+    bottom, top = min([bottom, *answered]) / 1.35, max([top, *answered]) * 1.35
+    token_axis(axes.yaxis, float(bottom), float(min(top, 50 * max([high, *answered]))), "predicted tokens")
+    axes.axline((low, low), (high, high), color=MUTED, linewidth=0.8, linestyle=":", zorder=0)
+    for entry in sorted(entries, key=lambda entry: entry.run in palette):
+        known, colour = entry.run in palette, palette.colour(entry.run)
+        rows = _thin(len(entry.predicted))
+        tokens, predicted = entry.window_tokens[rows], entry.predicted[rows]
+        if known:
+            ends = np.where(np.isfinite(entry.high[rows]), entry.high[rows], top * 10)
+            axes.fill_between(tokens, entry.low[rows], ends, where=np.isfinite(entry.low[rows]) & np.isfinite(predicted),
+                              color=colour, alpha=0.12, linewidth=0)  # fmt: skip
+        axes.plot(tokens, predicted, color=colour, linewidth=1.3 if known else 0.6, alpha=1 if known else 0.5)
+        cell = answers.cells.get((entry.run, target))
+        if known and cell and cell.answered:
+            axes.plot(entry.window_tokens[-1:], [cell.tokens], palette.marker(entry.run), color=colour, markersize=5,
+                      markerfacecolor=colour if cell.status == "reached" else PAPER, zorder=4, clip_on=False)  # fmt: skip
+    axes.set_title(f"{target_text(target)} nats per token")
+
+
+def _thin(rows: int, most: int = 150) -> slice:
+    return slice(None, None, max(1, rows // most))
+
+
+def _legend(figure: object, runs: list[str], palette: Palette) -> None:
+    from matplotlib.lines import Line2D
+
+    named = sorted({run for run in runs if run in palette})
+    handles = [Line2D([], [], color=palette.colour(run), marker=palette.marker(run), markersize=5) for run in named]
+    labels = [shown_name(run) for run in named]
+    others = len(set(runs)) - len(named)
+    if others:
+        handles.append(Line2D([], [], color=OTHERS, linewidth=0.8))
+        labels.append(plural(others, "other run"))
+    handles.append(Line2D([], [], color=INK, linewidth=0.8, linestyle=":"))
+    labels.append("predicted = observed")
+    legend(figure, handles, labels)  # type: ignore[arg-type]

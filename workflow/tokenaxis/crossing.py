@@ -1,0 +1,247 @@
+"""Where a loss curve crosses a target inside the log: the reference's first passage, and an unbiased local crossing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+#: half-widths in ln(tokens) of the local quadratic, narrowest first: the widest that agrees with the narrower ones wins
+HALF_WIDTHS = (0.03, 0.06, 0.12, 0.25)
+#: widest half-width where the learning rate changes (method.md section 1)
+HALF_WIDTH_DECAY = 0.10
+#: relative half-width of the neighbourhood smoother
+NEIGHBOURHOOD = 0.05
+#: fewest rows of a local fit; below it the two rows around the crossing are interpolated
+FEWEST_ROWS = 7
+#: factor on a local standard error for noise that is correlated from row to row (method.md section 1)
+NOISE_INFLATION = 2.2
+#: Huber's constant: residuals beyond it count linearly (95% efficiency on Gaussian noise)
+HUBER = 1.345
+#: a row is a dip when it lies this many robust standard deviations below its neighbourhood
+DIP = 6.0
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where a target is crossed.
+
+    Attributes:
+        tokens: tokens consumed at the crossing.
+        standard_error: of ln(tokens), noise inflation included; 0 where two rows were interpolated.
+        low, high: outer bounds from the logging interval where two rows were interpolated, else None.
+        crossed_back: the smoothed curve lies above the target again later.
+        below_at_start: the curve is below the target from the first row on; tokens is then the first row's.
+    """
+
+    tokens: float
+    standard_error: float = 0.0
+    low: float | None = None
+    high: float | None = None
+    crossed_back: bool = False
+    below_at_start: bool = False
+
+    def interval(self, z_score: float) -> tuple[float, float]:
+        """(low, high) in tokens for a two-sided normal quantile `z_score`."""
+        spread = math.exp(z_score * min(self.standard_error, 50.0))
+        low = self.tokens / spread if self.low is None else self.low
+        high = self.tokens * spread if self.high is None else self.high
+        return low, high
+
+
+def first_passage(
+    step: np.ndarray, tokens: np.ndarray, smoothed: np.ndarray, target: float
+) -> tuple[float, float] | None:
+    """(step, tokens) where `smoothed` first is at or below `target`, linear between two rows; None if it never is.
+
+    The reference's rule (`interpolated_crossing`): warm-up included, and row 0 as it stands.
+    """
+    below = np.flatnonzero(smoothed <= target)
+    if not len(below):
+        return None
+    i = int(below[0])
+    if i == 0:
+        return float(step[0]), float(tokens[0])
+    before, after = smoothed[i - 1], smoothed[i]
+    share = 1.0 if before == after else (before - target) / (before - after)
+    return (
+        float(step[i - 1] + share * (step[i] - step[i - 1])),
+        float(tokens[i - 1] + share * (tokens[i] - tokens[i - 1])),
+    )
+
+
+def without_single_rows(loss: np.ndarray) -> np.ndarray:
+    """Running median of three, (rows,): a dip or spike of one row disappears, a falling curve stays as it is.
+
+    The last row stands unless it jumps by more than six typical steps of the rows before it: a curve may reach a target
+    in its very last row, but not by a jump.
+    """
+    if len(loss) < 3:
+        return loss.copy()
+    left, middle, right = loss[:-2], loss[1:-1], loss[2:]
+    out = loss.copy()
+    out[1:-1] = np.maximum(np.minimum(left, middle), np.minimum(np.maximum(left, middle), right))
+    typical = float(np.median(np.abs(np.diff(loss[-22:-1])))) if len(loss) > 3 else math.inf
+    if abs(loss[-1] - loss[-2]) > DIP * typical + 1e-12 * abs(loss[-2]):
+        out[-1] = out[-2]
+    return out
+
+
+def neighbourhood_curve(tokens: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    """Local linear regression of `loss` (single rows removed) over +-5% in tokens, (rows,); no lag, also at the ends.
+
+    Prefix sums make it O(rows). A row with fewer than four neighbours keeps its (median-of-three) value.
+    """
+    clean = without_single_rows(loss)
+    scale = float(tokens[-1]) or 1.0
+    position = tokens / scale
+    level = float(clean[-1])
+    values = clean - level
+    sums = np.zeros((4, len(loss) + 1))
+    np.cumsum(position, out=sums[0, 1:])
+    np.cumsum(position * position, out=sums[1, 1:])
+    np.cumsum(values, out=sums[2, 1:])
+    np.cumsum(position * values, out=sums[3, 1:])
+    first = np.searchsorted(tokens, tokens * (1 - NEIGHBOURHOOD), "left")
+    last = np.searchsorted(tokens, tokens * (1 + NEIGHBOURHOOD), "right")
+    count = (last - first).astype(float)
+    mean_x, mean_xx, mean_y, mean_xy = (sums[:, last] - sums[:, first]) / count
+    variance = mean_xx - mean_x * mean_x
+    usable = (count >= 5) & (variance > 1e-12 * mean_xx)
+    slope = np.where(usable, (mean_xy - mean_x * mean_y) / np.where(usable, variance, 1.0), 0.0)
+    return np.where(usable, mean_y + slope * (position - mean_x) + level, clean)
+
+
+def noise_sd(loss: np.ndarray) -> float:
+    """Robust standard deviation of row-to-row noise from second differences (blind to any straight trend)."""
+    if len(loss) < 5:
+        return 0.0
+    second = loss[2:] - 2.0 * loss[1:-1] + loss[:-2]
+    return 1.4826 * float(np.median(np.abs(second))) / math.sqrt(6.0)
+
+
+def dips_below(tokens: np.ndarray, loss: np.ndarray, curve: np.ndarray, target: float) -> np.ndarray:
+    """Indices of single rows at or below `target` far below their surroundings (`curve`), (dips,)."""
+    low = np.flatnonzero(loss <= target)
+    if not len(low):
+        return low
+    depth = curve[low] - loss[low]
+    return low[(curve[low] > target) & (depth > DIP * noise_sd(loss)) & (depth > 1e-9)]
+
+
+def local_crossing(
+    tokens: np.ndarray, loss: np.ndarray, curve: np.ndarray, target: float, widest: float = HALF_WIDTHS[-1]
+) -> Crossing | None:
+    """First sustained crossing of `target`; None if the curve never gets there.
+
+    `curve` (see `neighbourhood_curve`) finds the place; a robust quadratic of the raw losses in ln(tokens) around it
+    gives the answer and its standard error. Its width is chosen among HALF_WIDTHS by Lepski's rule: the widest whose
+    answer agrees with those of all narrower ones, so that a noiseless curve is read almost at the point and a noisy one
+    is averaged.
+
+    Args:
+        tokens: (rows,) non-decreasing.
+        loss: (rows,) raw losses.
+        curve: (rows,) smoothed losses.
+        target: loss in nats per token.
+        widest: widest half-width in ln(tokens) to use.
+    """
+    below = curve <= target
+    index = int(below.argmax())
+    if not below[index]:
+        return None
+    if index == 0:
+        return Crossing(tokens=float(tokens[0]), below_at_start=True)
+    centre, index = _settled(tokens, curve, below, index, target)
+    margin = NOISE_INFLATION * noise_sd(loss) / math.sqrt(5.0)
+    later = int(np.searchsorted(tokens, centre * math.exp(widest)))
+    crossed_back = bool(later < len(curve) and (curve[later:] > target + margin).any())
+    found = _widest_agreeing(tokens, loss, target, centre, widest)
+    if found is None:
+        return Crossing(centre, 0.0, float(tokens[index - 1]), float(tokens[index]), crossed_back)
+    place, error = found
+    return Crossing(min(place, float(tokens[-1])), error, None, None, crossed_back)
+
+
+def _settled(
+    tokens: np.ndarray, curve: np.ndarray, below: np.ndarray, index: int, target: float
+) -> tuple[float, int]:
+    """Middle between the first crossing and the last one near it (a noisy curve crosses several times)."""
+    near = int(np.searchsorted(tokens, tokens[index] * (1 + 2 * NEIGHBOURHOOD), "right"))
+    above = np.flatnonzero(~below[index:near])
+    last = index + int(above[-1]) + 1 if len(above) else index
+    if last >= len(curve):
+        last = index
+    places = []
+    for i in (index, last):
+        drop = curve[i - 1] - curve[i]
+        share = (curve[i - 1] - target) / drop if drop > 0 else 1.0
+        places.append(tokens[i - 1] + share * (tokens[i] - tokens[i - 1]))
+    return float(0.5 * (places[0] + places[1])), index
+
+
+def _widest_agreeing(
+    tokens: np.ndarray, loss: np.ndarray, target: float, centre: float, widest: float
+) -> tuple[float, float] | None:
+    """(tokens, standard error of ln tokens) of the widest local fit that agrees with the narrower ones, or None."""
+    chosen: tuple[float, float] | None = None
+    low, high = -math.inf, math.inf
+    for half_width in HALF_WIDTHS:
+        half_width = min(half_width, widest)
+        answer = _local_quadratic(tokens, loss, target, centre, half_width)
+        if answer is not None:
+            place, error = math.log(answer[0]), answer[1]
+            low, high = max(low, place - 2 * error), min(high, place + 2 * error)
+            if low > high:
+                break
+            chosen = answer
+        if half_width == widest:
+            break
+    return chosen
+
+
+def _local_quadratic(
+    tokens: np.ndarray, loss: np.ndarray, target: float, centre: float, half_width: float
+) -> tuple[float, float] | None:
+    """Robust quadratic of `loss` in ln(tokens / centre) solved for `target`: (tokens, se of ln tokens), or None."""
+    spread = math.exp(half_width)
+    first = int(np.searchsorted(tokens, centre / spread))
+    last = int(np.searchsorted(tokens, centre * spread, "right"))
+    rows = last - first
+    if rows < FEWEST_ROWS:
+        return None
+    position = np.log(tokens[first:last] / centre) / half_width
+    values = loss[first:last]
+    basis = np.stack([np.ones(rows), position, position * position])
+    weight = np.ones(rows)
+    scale = 0.0
+    for _ in range(4):
+        normal = (basis * weight) @ basis.T
+        try:
+            inverse = np.linalg.inv(normal)
+        except np.linalg.LinAlgError:
+            return None
+        level, slope, bend = (float(v) for v in inverse @ (basis @ (weight * values)))
+        residual = values - (level + position * (slope + position * bend))
+        size = np.abs(residual)
+        scale = 1.4826 * float(np.median(size))
+        limit = HUBER * scale
+        if scale < 1e-12 or float(size.max()) <= limit:
+            break
+        weight = np.minimum(1.0, limit / np.maximum(size, 1e-300))
+    root = 0.0
+    for _ in range(8):
+        gradient = slope + 2 * bend * root
+        if gradient >= 0.0:
+            return None
+        root -= (level + root * (slope + root * bend) - target) / gradient
+        if not abs(root) <= 1.0:
+            return None
+    gradient = slope + 2 * bend * root
+    if gradient >= 0.0:
+        return None
+    variance = float(np.sum(np.minimum(size, limit if scale > 0 else size) ** 2)) / (rows - 3)
+    at = np.array([1.0, root, root * root])
+    error = math.sqrt(max(variance * float(at @ inverse @ at), 0.0)) / abs(gradient)
+    return centre * math.exp(root * half_width), NOISE_INFLATION * error * half_width

@@ -1,0 +1,138 @@
+"""The command line that all stage scripts share: by hand and for DVC without arguments, for Snakemake with a shard."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tokenaxis import store
+from tokenaxis.errors import TokenAxisError
+from tokenaxis.pipeline.runner import run_stage
+from tokenaxis.pipeline.spec import PER_RUN, STAGES
+from tokenaxis.pipeline.work import Work, from_manifest, from_params
+
+
+def parser(stage: str, about: str) -> argparse.ArgumentParser:
+    """Options of a stage script."""
+    options = argparse.ArgumentParser(prog=f"scripts/{stage}.py", description=about)
+    options.add_argument("--params", type=Path, default=Path("params.yaml"), help="params.yaml, or a section as JSON")
+    options.add_argument("--manifest", type=Path, help="a shard of the sweep (Snakemake); default: the whole sweep")
+    options.add_argument("--results", type=Path, help="results/<sweep>; needed with --manifest")
+    options.add_argument("--run", metavar="ID", help="only this run")
+    options.add_argument("--jobs", type=int, default=1, help="processes; 0 = as many as there are cores")
+    options.add_argument("--log", type=Path, help="a file that gets a copy of what is printed")
+    return options
+
+
+def stage_main(stage: str, about: str, argv: list[str] | None = None) -> int:
+    """Run a per-run stage. -> exit status: 0, 1 for a fault of the program, 2 for an expected failure."""
+    args = parser(stage, about).parse_args(argv)
+    say = Console(args.log)
+    with expected(say) as outcome:
+        work = work_from(args)
+        summary = run_stage(stage, work, say, args.jobs or os.cpu_count() or 1, args.run)
+        say(f"{stage}: {summary.computed} computed, {summary.current} up to date, {summary.refused} refused")
+        if summary.failed:
+            say(f"{stage}: {summary.failed} failed")
+            outcome.status = 1
+        elif summary.refused and stage == "token_axis" and work.strict:
+            raise TokenAxisError(f"{summary.refused} logs were refused and runs.strict is true")
+    return outcome.status
+
+
+def work_from(args: argparse.Namespace) -> Work:
+    """The task that the options describe."""
+    if args.manifest is None:
+        return from_params(args.params)
+    if args.results is None:
+        raise TokenAxisError("--manifest needs --results")
+    return from_manifest(args.manifest, args.params, args.results)
+
+
+def runs_main(about: str, argv: list[str] | None = None) -> int:
+    """Run the stage `runs`. -> exit status."""
+    from tokenaxis.pipeline.runner import REFUSED, prune_folder
+    from tokenaxis.stages import runs
+
+    args = parser("runs", about).parse_args(argv)
+    say = Console(args.log)
+    with expected(say) as outcome:
+        found, root, results, strict = _found(args)
+        content = runs.write(found, root, results)
+        for item in content["refused"]:
+            say(f"refused: {item['name']}: {item['reason']}" + (f" -- {item['remedy']}" if item["remedy"] else ""))
+        ids = {run["id"] for run in content["runs"]}
+        for stage in PER_RUN:
+            prune_folder(results / stage, ids, (*STAGES[stage].suffixes, REFUSED))
+        passed_over = len(content["passed_over"])
+        say(f"runs: {len(ids)} runs, {len(content['refused'])} files refused, {passed_over} passed over")
+        if content["refused"] and strict:
+            raise TokenAxisError(f"{len(content['refused'])} files were refused and runs.strict is true")
+    return outcome.status
+
+
+def _found(args: argparse.Namespace) -> tuple[dict[str, Any], Path, Path, bool]:
+    """(what is in the sweep directory, that directory, results/<sweep>, whether a refusal is a failure)."""
+    if args.manifest is not None:
+        found = store.read_json(args.manifest)
+        return found, Path(found["root"]), args.results, found["strict"]
+    from tokenaxis import params
+    from tokenaxis.stages import runs
+
+    loaded = params.load(args.params, Path("results"))
+    root, results = Path(loaded["logs"]), Path("results") / loaded["sweep"]
+    return runs.find(loaded["sweep"], root, loaded["runs"]["ignore"], results), root, results, loaded["runs"]["strict"]
+
+
+def comparison_main(about: str, argv: list[str] | None = None) -> int:
+    """Run the stage `comparison`, or only print its table. -> exit status."""
+    options = parser("comparison", about)
+    options.add_argument("--show", action="store_true", help="print the table of runs and targets, change nothing")
+    args = options.parse_args(argv)
+    say = Console(args.log)
+    with expected(say) as outcome:
+        from tokenaxis.stages import comparison
+
+        work = work_from(args)
+        if not args.show:
+            say(f"comparison: {'computed' if comparison.update(work) else 'up to date'}")
+        if args.show or args.manifest is None:
+            print(comparison.console_table(work))
+    return outcome.status
+
+
+class Console:
+    """Prints lines to stderr, and to a log file if there is one."""
+
+    def __init__(self, log: Path | None):
+        self.log = log
+        if log is not None:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.write_text("", encoding="utf-8")
+
+    def __call__(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+        if self.log is not None:
+            with open(self.log, "a", encoding="utf-8") as file:
+                file.write(line + "\n")
+
+
+class expected:  # noqa: N801 - reads as a statement: `with expected(say) as outcome:`
+    """Turns an expected failure into one line and exit status 2; other exceptions pass."""
+
+    def __init__(self, say: Callable[[str], None]):
+        self.say, self.status = say, 0
+
+    def __enter__(self) -> expected:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, TokenAxisError):
+            return False
+        self.say(f"error: {error}")
+        self.status = 2
+        return True

@@ -1,0 +1,151 @@
+"""What the Snakefile does when it is parsed: find runs, write shard manifests and parameter files, drop stale indexes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenaxis import params, store
+from tokenaxis.errors import TokenAxisError
+from tokenaxis.pipeline.fingerprints import code_files, data_files
+from tokenaxis.pipeline.ledger import drop_if_touched
+from tokenaxis.pipeline.spec import PER_RUN, STAGES
+from tokenaxis.pipeline.work import ENGINE, index_path
+from tokenaxis.stages import runs as runs_stage
+from tokenaxis.sweep.ids import shard_of
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The layout of one parse.
+
+    Attributes:
+        results: results/<sweep>.
+        shards: labels of the shards that hold runs; file stems of manifests and indexes.
+        label_of: run id -> its shard's label.
+    """
+
+    results: Path
+    shards: list[str]
+    label_of: dict[str, str]
+
+    def index(self, stage: str, label: str) -> str:
+        """Path of the index of a stage and shard; `label` may be a Snakemake wildcard."""
+        return str(index_path(self.results, stage, label))
+
+    def indexes(self, stage: str) -> list[str]:
+        """All indexes of a stage."""
+        return [self.index(stage, label) for label in (self.shards if STAGES[stage].per_run else ["all"])]
+
+    def label(self, run_id: str) -> str:
+        """The shard of a run.
+
+        Raises:
+            TokenAxisError: the sweep has no such run.
+        """
+        if run_id not in self.label_of:
+            raise TokenAxisError(f"there is no run {run_id!r} in this sweep", remedy="ids are listed in runs.json")
+        return self.label_of[run_id]
+
+    def manifest(self, label: str) -> str:
+        """Path of a shard's manifest."""
+        return str(self.results / ENGINE / "shards" / f"{label}.json")
+
+    def manifests(self) -> list[str]:
+        """All manifests."""
+        return [self.manifest(label) for label in self.shards]
+
+    def listing(self) -> str:
+        """Path of the manifest of the whole sweep, refusals included."""
+        return str(self.results / ENGINE / "sweep.json")
+
+    def params(self, stage: str) -> str:
+        """Path of the parameters of a stage: a file, so that a change is seen without an engine's memory of old jobs."""
+        return str(self.results / ENGINE / "params" / f"{stage}.json")
+
+    def code(self, stage: str) -> list[str]:
+        """The files whose change makes a stage's artifacts stale."""
+        script = params.HOME / "scripts" / f"{stage}.py"
+        return [str(path) for path in (script, *code_files(STAGES[stage]), *data_files(STAGES[stage]))]
+
+
+def settings(config: dict[str, Any], overrides: dict[str, Any], params_file: Path) -> dict[str, Any]:
+    """Checked parameters.
+
+    A sweep named on the command line without `logs` is looked for in sweeps/<sweep>, never in the default's folder.
+
+    Args:
+        config: everything, overrides included.
+        overrides: what the command line gave.
+        params_file: where the rest comes from.
+
+    Raises:
+        TokenAxisError: a key is unknown, missing or of the wrong type.
+    """
+    chosen = dict(config)
+    if isinstance(chosen.get("sweep"), int | float):
+        chosen["sweep"] = str(chosen["sweep"])  # a sweep called 2024 is still a name
+    if "sweep" in overrides and "logs" not in overrides and overrides["sweep"] != _default(params_file, "sweep"):
+        chosen["logs"] = f"sweeps/{chosen['sweep']}"
+    if isinstance(chosen.get("logs"), int | float):
+        chosen["logs"] = str(chosen["logs"])
+    return params.check(chosen, f"{params_file} or --config", Path("results"))
+
+
+def _default(params_file: Path, key: str) -> Any:
+    return (params.load_yaml(params_file) or {}).get(key)
+
+
+def prepare(config: dict[str, Any], cores: int | None, drop_stale: bool) -> Plan:
+    """Write what jobs read, each file only if it changed.
+
+    Args:
+        config: checked parameters.
+        cores: cores given to the engine.
+        drop_stale: False in a dry run and in a cluster job, where nothing may be dropped.
+
+    Raises:
+        TokenAxisError: no directory of logs, or a declaration that does not fit its schema.
+    """
+    root, results = Path(config["logs"]), Path("results") / config["sweep"]
+    found = runs_stage.find(config["sweep"], root, config["runs"]["ignore"], results)
+    records = found["runs"]
+    shards = config["runs"]["shards"]
+    count = max(1, min(len(records), (cores or 1) if shards == "auto" else shards))
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        parts.setdefault(f"{shard_of(record['id'], count):03d}-of-{count:03d}", []).append(record)
+    plan = Plan(results, sorted(parts), {record["id"]: label for label, part in parts.items() for record in part})
+    whole = found | {"root": str(root), "strict": config["runs"]["strict"], "shard": 0, "shards": 1}
+    _write(plan.listing(), whole)
+    common = {key: value for key, value in whole.items() if key not in ("refused", "passed_over")}
+    for label, part in parts.items():
+        _write(plan.manifest(label), common | {"shard": int(label[:3]), "shards": count, "runs": part})
+    for stage in STAGES.values():
+        _write(plan.params(stage.name), {name: config[name] for name in stage.sections})
+    if drop_stale:
+        drop_stale_indexes(plan)
+    return plan
+
+
+def drop_stale_indexes(plan: Plan) -> None:
+    """Drop the index of every shard of which an artifact is missing or was touched since."""
+    for stage in PER_RUN:
+        for path in plan.indexes(stage):
+            drop_if_touched(Path(path), plan.results / stage)
+    for stage in ("runs", "comparison"):
+        folder = plan.results if stage == "runs" else plan.results / stage
+        drop_if_touched(Path(plan.index(stage, "all")), folder)
+
+
+def _write(path: str, data: Any) -> None:
+    store.write_text_if_changed(Path(path), store.to_json(data, indent=None))
+
+
+def stop(error: TokenAxisError) -> None:
+    """End Snakemake with one line and exit status 2, as every script of the project does."""
+    import sys
+
+    print(f"error: {error}", file=sys.stderr)
+    raise SystemExit(2)

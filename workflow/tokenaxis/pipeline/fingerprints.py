@@ -1,0 +1,63 @@
+"""Fingerprints: what an artifact was made from, in one hash. An artifact is current if its fingerprint is."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tokenaxis.params import HOME
+from tokenaxis.pipeline.spec import STAGES, Stage
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def combine(stage: str, inputs: Any) -> str:
+    """sha256 over the stage's name, its code and data, and `inputs` (JSON-ready)."""
+    content = json.dumps([stage, code_digest(stage), inputs], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+@functools.cache
+def code_digest(stage: str) -> str:
+    """sha256 over the code and data files that decide a stage's numbers."""
+    return files_digest(code_files(STAGES[stage]), PACKAGE) + files_digest(data_files(STAGES[stage]), HOME)
+
+
+def files_digest(files: Iterable[Path], root: Path) -> str:
+    """sha256 over names (relative to `root`) and contents."""
+    digest = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(root).as_posix()} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def code_files(stage: Stage) -> list[Path]:
+    """The Python files that decide a stage's numbers, sorted."""
+    return _expand(stage.code, PACKAGE, ".py")
+
+
+def data_files(stage: Stage) -> list[Path]:
+    """The data files of the checkout that decide a stage's numbers, sorted."""
+    return _expand(stage.data, HOME, ".yaml")
+
+
+def _expand(names: Iterable[str], root: Path, ending: str) -> list[Path]:
+    files: set[Path] = set()
+    for name in names:
+        path = root / name
+        if path.is_dir():
+            files.update(path.rglob(f"*{ending}"))
+        elif path.exists():
+            files.add(path)
+    return sorted(files)
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 of a file's bytes."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,104 @@
+"""What a stage script has to do: which runs, where their logs and results are, with which parameters."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenaxis import store
+from tokenaxis.errors import TokenAxisError
+from tokenaxis.pipeline.hashes import Hashes
+
+ENGINE = ".engine"
+
+
+@dataclass
+class Work:
+    """The task of one stage script.
+
+    Attributes:
+        sweep: name of the sweep.
+        root: the sweep directory.
+        results: results/<sweep>.
+        params: sections of params.yaml by name.
+        runs: records of runs, as in runs.json.
+        targets: targets that the sweep declares, or None.
+        shard, shards: which part of the sweep `runs` is; 0 of 1 is all of it.
+        label: file stem of this part's indexes.
+        strict: a refused log is a failure.
+    """
+
+    sweep: str
+    root: Path
+    results: Path
+    params: dict[str, Any]
+    runs: list[dict[str, Any]]
+    targets: list[float] | None
+    shard: int = 0
+    shards: int = 1
+    label: str = "all"
+    strict: bool = False
+
+    def index(self, stage: str) -> Path:
+        """The index of a stage for this part."""
+        return index_path(self.results, stage, self.label)
+
+    @functools.cached_property
+    def hashes(self) -> Hashes:
+        """sha256 of this part's raw logs, remembered between runs."""
+        return Hashes.load(self.results / ENGINE / "hashes" / f"{self.label}.json")
+
+
+def index_path(results: Path, stage: str, label: str) -> Path:
+    """results/<sweep>/.engine/index/<stage>/<label>.json."""
+    return results / ENGINE / "index" / stage / f"{label}.json"
+
+
+def from_manifest(manifest: Path, section_file: Path, results: Path) -> Work:
+    """A shard, as Snakemake hands it over: a manifest and a file with sections of params.yaml.
+
+    Raises:
+        TokenAxisError: one of them is missing or damaged.
+    """
+    data, sections = store.read_json(manifest), store.read_json(section_file)
+    for content, path in ((data, manifest), (sections, section_file)):
+        if not isinstance(content, dict):
+            raise TokenAxisError("is missing or damaged", file=str(path), remedy="delete it and start the engine again")
+    return Work(
+        sweep=data["sweep"],
+        root=Path(data["root"]),
+        results=results,
+        params=sections,
+        runs=data["runs"],
+        targets=data["targets"],
+        shard=data["shard"],
+        shards=data["shards"],
+        label=manifest.stem,
+        strict=data["strict"],
+    )
+
+
+def from_params(path: Path) -> Work:
+    """The whole sweep that params.yaml names, by its runs.json.
+
+    Raises:
+        TokenAxisError: params.yaml does not fit its schema, or the stage `runs` has not run yet.
+    """
+    from tokenaxis import params
+
+    loaded = params.load(path, Path("results"))
+    results = Path("results") / loaded["sweep"]
+    listing = store.read_json(results / "runs.json")
+    if not isinstance(listing, dict):
+        raise TokenAxisError("is missing", file=str(results / "runs.json"), remedy="run scripts/runs.py first")
+    return Work(
+        sweep=loaded["sweep"],
+        root=Path(loaded["logs"]),
+        results=results,
+        params=loaded,
+        runs=listing["runs"],
+        targets=listing["targets"],
+        strict=loaded["runs"]["strict"],
+    )

@@ -1,0 +1,57 @@
+"""Raw logs in, rows out: every format that trainers leave behind, behind one interface.
+
+`recognise` says what a file is from a first look, `read` reads it. A new format is one new module in
+readers/formats with a module-level `READER`. Nothing here imports numpy or pyarrow before a file is read.
+"""
+
+from __future__ import annotations
+
+from tokenaxis.declarations import Declaration
+from tokenaxis.errors import TokenAxisError
+from tokenaxis.readers.base import RawLog, Reader, Sample
+from tokenaxis.readers.content import sample
+from tokenaxis.readers.recognition import Recognition, recognise
+from tokenaxis.readers.registry import all_readers, by_name, code_digest
+
+__all__ = [
+    "RawLog",
+    "Reader",
+    "Recognition",
+    "Sample",
+    "all",
+    "all_readers",
+    "by_name",
+    "code_digest",
+    "read",
+    "recognise",
+    "sample",
+]
+
+all = all_readers
+
+
+def read(path: str, declaration: Declaration | None = None, reader: Reader | None = None) -> RawLog:
+    """The rows of one log.
+
+    Args:
+        path: the file.
+        declaration: what the user declares about it.
+        reader: the reader to use; None = the declared one, else the recognised one.
+
+    Raises:
+        TokenAxisError: the file is no log, cannot be read, or lacks something; it names the file and the remedy.
+    """
+    declaration = declaration or Declaration()
+    try:
+        if reader is None:
+            found = recognise(sample(path), declaration.format, declaration.columns)
+            if found.refused is not None:
+                raise found.refused
+            if found.reader is None:
+                raise TokenAxisError(f"is not a training log: {found.passed_over}", remedy="declare its `format:`")
+            reader = found.reader
+        return reader.read(path, declaration)
+    except TokenAxisError as error:
+        raise error.within(path) from error.__cause__
+    except OSError as error:
+        raise TokenAxisError(f"cannot be read: {error.strerror or error}", file=path) from error

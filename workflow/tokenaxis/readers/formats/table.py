@@ -1,0 +1,149 @@
+"""CSV and its kin: comma, tab, semicolon, bar or blanks between cells, with a header that names a step and a loss."""
+
+from __future__ import annotations
+
+import re
+
+from tokenaxis.declarations import Declaration
+from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers import cells, naming
+from tokenaxis.readers.base import RawLog, Reader, Sample
+from tokenaxis.readers.content import Content, read_content
+from tokenaxis.readers.recognition import is_binary
+from tokenaxis.readers.table import fast, slow
+from tokenaxis.readers.table.dialect import Dialect, detect, torn_tail
+from tokenaxis.readers.table.finish import finish
+
+NAME = "table"
+_TABLE_NAME = re.compile(r"\.(csv|tsv)(\.gz)?$", re.IGNORECASE)
+#: of a cell that could be a name rather than a value
+_WORD = re.compile(r"[A-Za-z_]")
+
+
+def _looked(sample: Sample) -> tuple[Dialect, naming.Naming] | None:
+    head = sample.head
+    if head[:1] in (b"{", b"[", b"") or is_binary(head):
+        return None
+    dialect = detect(head, sample.columns)
+    return None if dialect is None else (dialect, naming.resolve(dialect.names, sample.columns))
+
+
+def sniff(sample: Sample) -> int:
+    """Confident when the header names a step and a loss and a line under it has as many cells and a number for step."""
+    try:
+        looked = _looked(sample)
+    except TokenAxisError:
+        return 0
+    if looked is None:
+        return 0
+    dialect, found = looked
+    if not (found.has_step() and found.has_loss()):
+        return 0
+    if not dialect.rows:
+        return 0 if sample.whole or dialect.delimiter == " " else 60
+    step = found.candidates["step"][0][0].index
+    for row in dialect.rows[:5]:
+        if len(row) == len(dialect.names) and _is_number(row[step], dialect):
+            return 80 if dialect.delimiter != " " else 60
+    return 60 if _TABLE_NAME.search(sample.name) else 0
+
+
+def _is_number(text: str, dialect: Dialect) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        value, kind = cells.number(text, "step", dialect.decimal_comma)
+        return kind is None and value == value
+    return True
+
+
+def lacks(sample: Sample) -> TokenAxisError | None:
+    """What is missing in a table that is no log yet."""
+    try:
+        looked = _looked(sample)
+    except TokenAxisError as error:
+        return error
+    if looked is None:
+        return None
+    dialect, found = looked
+    named = _TABLE_NAME.search(sample.name) is not None
+    if not named and (dialect.delimiter == " " or not (found.has_step() and found.has_loss())):
+        return None
+    if named and not any(_WORD.search(name) for name in dialect.names):
+        return TokenAxisError("has no header line", remedy="give its columns names: step,train_loss,...")
+    if not found.has_step() and not found.has_loss():
+        return None
+    if not found.has_step():
+        return naming.missing_column("step", dialect.names)
+    if not found.has_loss():
+        return naming.missing_column("train_loss", dialect.names)
+    if not dialect.rows and sample.whole:
+        return TokenAxisError("has a header and no row: no data", remedy="remove it, or wait until it holds rows")
+    return None
+
+
+def read(path: str, declaration: Declaration) -> RawLog:
+    """Read a delimited table.
+
+    Raises:
+        TokenAxisError: it is empty, has no header, step, loss or row, or contradicts itself.
+    """
+    content = read_content(path)
+    return read_table(content, declaration, NAME)
+
+
+def read_table(content: Content, declaration: Declaration, reader: str) -> RawLog:
+    """Read a delimited table whose bytes are at hand, for this reader and those of formats that are tables."""
+    if is_binary(content.data[:8192]):
+        raise TokenAxisError("is binary, not a text table")
+    dialect = detect(content.data[: 1 << 20], declaration.columns)
+    if dialect is None:
+        raise TokenAxisError("is not a table: its first line names no columns", remedy="give it a header line")
+    found = naming.resolve(dialect.names, declaration.columns)
+    if not found.has_step():
+        raise naming.missing_column("step", dialect.names)
+    if not found.has_loss():
+        raise naming.missing_column("train_loss", dialect.names)
+    return read_body(content, dialect, found, reader)
+
+
+def read_body(content: Content, dialect: Dialect, found: naming.Naming, reader: str) -> RawLog:
+    """Parse and finish a table whose header was understood."""
+    data = content.data
+    body = memoryview(data)[dialect.body_start :]
+    torn = _torn(data, dialect, content.cut)
+    if torn is not None:
+        body = body[: torn - dialect.body_start]
+    newlines = data.count(b"\n", dialect.body_start, dialect.body_start + len(body))
+    lines = newlines + (0 if not len(body) or body[-1] == 10 else 1)
+    parsed = fast.parse(body, lines, dialect, found)
+    if parsed is None:
+        parsed = slow.parse(body, dialect, found)
+    if torn is not None:
+        torn_line = dialect.header_line + 1 + newlines
+        parsed.bad_lines.append(torn_line)
+        message = f"line {torn_line}, the last, is torn (cut inside, fewer fields or digits than the others); left out"
+        parsed.notices.append(Notice("torn_last_line", message))
+    if not len(parsed.lines):
+        raise TokenAxisError("has a header and no row: no data", remedy="remove it, or wait until it holds rows")
+    parsed.notices[:0] = content.notices
+    return finish(parsed, found, reader)
+
+
+def _torn(data: bytes, dialect: Dialect, cut: bool) -> int | None:
+    """Absolute byte where a torn last line begins."""
+    if cut and not data.endswith(b"\n"):
+        start = data.rfind(b"\n") + 1
+        return start if start >= dialect.body_start else None
+    start = max(dialect.body_start, data.rfind(b"\n", 0, max(0, len(data) - 1)) + 1 - (1 << 16))
+    found = torn_tail(data[start:], dialect)
+    return None if found is None else start + found
+
+
+READER = Reader(
+    NAME,
+    "CSV, TSV and other delimited tables (gz, BOM, UTF-16, CRLF) whose header names a step and a loss",
+    sniff,
+    read,
+    lacks,
+)

@@ -1,0 +1,120 @@
+"""What a file is: a log that some reader reads, something like a log that lacks something, or no log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tokenaxis.errors import TokenAxisError
+from tokenaxis.readers import registry
+from tokenaxis.readers.base import Reader, Sample
+
+#: a reader below this confidence does not get the file
+_CONFIDENT = 50
+_LOG_NAME = re.compile(r"\.(csv|tsv|log|out|jsonl|ndjson|txt)(\.gz)?$", re.IGNORECASE)
+_MENTIONS_LOSS = re.compile(rb"loss[\"'\w]*\s*[:=|]?\s*\d+\.\d", re.IGNORECASE)
+_CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r\f\b\x1b")
+
+#: endings of names -> what such a file is; only asked when the content is no log
+_KINDS: tuple[tuple[str, str], ...] = (
+    (r"(^|[._-])(readme|license|licence|changelog|authors|notice)\b", "documentation"),
+    (r"\.(md|rst|html?|tex|bib)$", "documentation"),
+    (r"\.(ya?ml|toml|ini|cfg|conf|env|lock)$", "configuration"),
+    (r"\.(py|sh|cu|c|cpp|h|rs|js|sbatch|slurm|smk|bash|ipynb_checkpoints)$|^(makefile|dockerfile|snakefile)$", "source code"),
+    (r"\.ipynb$", "a notebook"),
+    (r"\.(png|jpe?g|gif|svg|webp|bmp|tiff?)$", "an image"),
+    (r"\.(pdf|docx?|pptx?|xlsx?)$", "a document"),
+    (r"\.(pt|pth|ckpt|safetensors|bin|h5|hdf5|npy|npz|pkl|pickle|onnx|gguf|model|distcp)$", "a checkpoint or array"),
+    (r"\.(zip|tar|tgz|bz2|xz|zst|7z|gz)$", "an archive"),
+)
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """What a first look at a file says; exactly one is set.
+
+    Attributes:
+        reader: the reader that reads it.
+        refused: it looks like a log and lacks something: what, and the remedy.
+        passed_over: it is no log: what it is instead.
+    """
+
+    reader: Reader | None = None
+    refused: TokenAxisError | None = None
+    passed_over: str | None = None
+
+
+def recognise(
+    sample: Sample, declared_format: str | None = None, declared_columns: Mapping[str, str] | None = None
+) -> Recognition:
+    """Which reader a file is for, judged by its content.
+
+    Args:
+        sample: the first look at the file.
+        declared_format: the reader that the user names; it gets the file whatever the content.
+        declared_columns: canonical name -> the file's own name, as declared.
+    """
+    if declared_format is not None:
+        try:
+            return Recognition(reader=registry.by_name(declared_format))
+        except TokenAxisError as error:
+            return Recognition(refused=error)
+    if declared_columns:
+        sample = replace(sample, columns=declared_columns)
+    best, confidence = None, _CONFIDENT - 1
+    for reader in registry.all_readers():
+        found = reader.sniff(sample)
+        if found > confidence:
+            best, confidence = reader, found
+    return Recognition(reader=best) if best is not None else _no_reader(sample)
+
+
+def _no_reader(sample: Sample) -> Recognition:
+    looks_like_log = _LOG_NAME.search(sample.name) is not None
+    if not sample.head.strip():
+        return _empty(sample, looks_like_log)
+    if is_binary(sample.head):
+        if looks_like_log:
+            return _refused("is binary, not a text table or log", "remove it, or name it for what it is")
+        return Recognition(passed_over=_kind(sample.name) or "a binary file of no known log format")
+    kind = _kind(sample.name)
+    if kind is not None and not looks_like_log:
+        return Recognition(passed_over=kind)
+    for reader in registry.all_readers():
+        lacking = reader.lacks(sample) if reader.lacks is not None else None
+        if lacking is not None:
+            return Recognition(refused=lacking)
+    if kind is not None:
+        return Recognition(passed_over=kind)
+    if looks_like_log and (_MENTIONS_LOSS.search(sample.head) or _MENTIONS_LOSS.search(sample.tail)):
+        return _refused(
+            "mentions losses in no format that a reader knows",
+            "convert it to CSV with the columns step and train_loss, or declare its `format:`",
+        )
+    return Recognition(passed_over="text in no known log format")
+
+
+def _empty(sample: Sample, looks_like_log: bool) -> Recognition:
+    if not looks_like_log:
+        return Recognition(passed_over="an empty file")
+    if sample.size and not sample.whole:
+        return _refused("cannot be decompressed, or begins with nothing but blanks", "copy the file again")
+    return _refused("is empty", "remove it, or put the log in its place")
+
+
+def _refused(reason: str, remedy: str) -> Recognition:
+    return Recognition(refused=TokenAxisError(reason, remedy=remedy))
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether bytes are no text: a NUL among them, or more than 2 % control characters."""
+    return b"\0" in data or (len(data) - len(data.translate(None, _CONTROL))) * 50 > len(data)
+
+
+def _kind(name: str) -> str | None:
+    lowered = name.lower()
+    for pattern, kind in _KINDS:
+        if re.search(pattern, lowered):
+            return kind
+    return None

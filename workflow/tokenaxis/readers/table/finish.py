@@ -1,0 +1,134 @@
+"""From parsed columns to a RawLog: canonical columns are chosen, duplicates compared, rows without a step dropped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tokenaxis.columns import LOSSES, NAMES
+from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers.base import RawLog
+from tokenaxis.readers.naming import Naming, Source, choose
+from tokenaxis.readers.table.parsed import KIND_CODES, Parsed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: beyond this a float no longer counts every integer
+_LARGEST_STEP = 2.0**53
+
+
+def finish(parsed: Parsed, naming: Naming, reader: str) -> RawLog:
+    """The log of a parsed table.
+
+    Raises:
+        TokenAxisError: no row is left, no loss has a value, or two columns of one name contradict each other.
+    """
+    import numpy as np
+
+    log = RawLog(reader, {}, parsed.lines, {}, 0, [], warnings=[*naming.notices, *parsed.notices])
+    counts = {index: int(np.isfinite(values).sum()) for index, values in parsed.values.items()}
+    chosen: dict[str, Source] = {}
+    for canonical in NAMES:
+        if canonical in naming.candidates:
+            group = choose(naming.candidates[canonical], counts)
+            chosen[canonical] = group[0]
+            _compare(canonical, group, parsed, log)
+            _note_unused(canonical, naming.candidates[canonical], group, counts, log)
+    steps = parsed.values[chosen["step"].index]
+    keep = _usable_steps(steps)
+    bad = parsed.lines[~keep]
+    log.rows_read = len(steps) + len(parsed.bad_lines)
+    log.bad_lines = sorted([*parsed.bad_lines, *(int(line) for line in bad)])
+    if len(bad):
+        shown = ", ".join(str(line) for line in bad[:5])
+        log.warnings.append(Notice("rows_without_step", f"{len(bad)} rows without a usable step left out (lines {shown})"))
+    if not keep.any():
+        raise TokenAxisError("has no usable row", remedy="see whether its step column holds whole numbers")
+    everything = bool(keep.all())
+    log.lines = parsed.lines if everything else parsed.lines[keep]
+    for canonical, source in chosen.items():
+        values = parsed.values[source.index]
+        values = values if everything else values[keep]
+        log.columns[canonical] = values if source.scale == 1.0 else values * source.scale
+        log.names[canonical] = source.name
+        for kind, rows in parsed.unusable.get(source.index, {}).items():
+            rows = rows if everything else rows[keep[rows]]
+            if canonical != "step" and len(rows):
+                log.unusable[canonical, kind] = parsed.lines[rows]
+    if parsed.kind_codes is not None:
+        _split_by_kind(log, parsed.kind_codes if everything else parsed.kind_codes[keep], naming)
+    _drop_blank_columns(log)
+    return log
+
+
+def _usable_steps(steps: np.ndarray) -> np.ndarray:
+    """Whole numbers from 0 on."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        return (steps >= 0) & (steps <= _LARGEST_STEP) & (steps == np.floor(steps))
+
+
+def _compare(canonical: str, group: list[Source], parsed: Parsed, log: RawLog) -> None:
+    """Columns of one name must agree."""
+    import numpy as np
+
+    first = parsed.values[group[0].index]
+    for other in group[1:]:
+        differs = ~((first == parsed.values[other.index]) | (np.isnan(first) & np.isnan(parsed.values[other.index])))
+        if differs.any():
+            raise TokenAxisError(
+                f"has duplicate columns for {canonical} ({group[0].name!r} and {other.name!r}) with different values",
+                line=int(parsed.lines[int(np.argmax(differs))]),
+                remedy="remove or rename one of them",
+            )
+        message = f"duplicate columns for {canonical} ({group[0].name!r} and {other.name!r}) hold the same values"
+        log.warnings.append(Notice("duplicate_column", message))
+
+
+def _note_unused(
+    canonical: str, groups: list[list[Source]], chosen: list[Source], counts: dict[int, int], log: RawLog
+) -> None:
+    """A loss that stands beside the chosen one under another name is worth a word."""
+    if canonical not in LOSSES:
+        return
+    for group in groups:
+        if group is not chosen and counts[group[0].index]:
+            message = (
+                f"{chosen[0].name!r} ({counts[chosen[0].index]:,} values) was taken as {canonical}, "
+                f"not {group[0].name!r} ({counts[group[0].index]:,} values); "
+                f"choose with `columns: {{{canonical}: NAME}}` in configs/sweeps/<sweep>.yaml"
+            )
+            log.warnings.append(Notice(f"{canonical}_chosen", message))
+
+
+def _split_by_kind(log: RawLog, codes: np.ndarray, naming: Naming) -> None:
+    """A table of the layout step, type, loss: each row's loss goes to the column of its type."""
+    import numpy as np
+
+    if naming.kind is None or not codes.any():
+        return
+    loss, name = log.columns.pop("train_loss"), log.names.pop("train_loss")
+    flagged = {kind: log.unusable.pop(("train_loss", kind)) for kind in ("nan", "inf", "text") if ("train_loss", kind) in log.unusable}
+    for canonical, code in KIND_CODES.items():
+        mine = codes == code
+        if mine.any():
+            log.columns[canonical] = np.where(mine, loss, np.nan)
+            log.names[canonical] = name
+            for kind, lines in flagged.items():
+                here = lines[np.isin(lines, log.lines[mine])]
+                if len(here):
+                    log.unusable[canonical, kind] = here
+    log.columns = {canonical: log.columns[canonical] for canonical in NAMES if canonical in log.columns}
+
+
+def _drop_blank_columns(log: RawLog) -> None:
+    """A column without any value or flagged cell is not a column that the log has."""
+    import numpy as np
+
+    flagged = {canonical for canonical, _ in log.unusable}
+    for canonical in list(log.columns):
+        if canonical != "step" and canonical not in flagged and np.isnan(log.columns[canonical]).all():
+            del log.columns[canonical], log.names[canonical]
+    if not any(loss in log.columns for loss in LOSSES):
+        raise TokenAxisError("has no loss value: every cell of its loss columns is blank")

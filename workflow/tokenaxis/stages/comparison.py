@@ -1,0 +1,127 @@
+"""Stage comparison: the artifacts of all runs -> tables, figures and one page."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tokenaxis
+from tokenaxis import store
+from tokenaxis.errors import TokenAxisError
+from tokenaxis.pipeline import fingerprints
+from tokenaxis.pipeline.ledger import Ledger, stamp
+from tokenaxis.pipeline.runner import REFUSED
+
+if TYPE_CHECKING:
+    from tokenaxis.comparison.model import RunResult, Sweep
+    from tokenaxis.pipeline.work import Work
+
+#: written last; carries the fingerprint of the whole folder
+SUMMARY = "summary.json"
+
+
+def update(work: Work) -> bool:
+    """Bring results/<sweep>/comparison up to date. -> whether anything was computed.
+
+    Raises:
+        TokenAxisError: an earlier stage has not run.
+    """
+    listing = _listing(work)
+    refused = listing["refused"] + _refused_while_read(work)
+    made_of = _passport_fingerprints(work)
+    missing = [run["id"] for run in work.runs if run["id"] not in made_of and not _refusal(work, run["id"]).exists()]
+    if missing:
+        raise TokenAxisError(f"there is no passport of {missing[0]}", remedy="run the stages before comparison")
+    inputs = [made_of, refused, listing["passed_over"], work.params, tokenaxis.__version__]
+    fingerprint = fingerprints.combine("comparison", inputs)
+    folder, index = work.results / "comparison", Ledger.load(work.index("comparison"))
+    entry = index.entries.get("comparison")
+    known = entry is not None and entry["fingerprint"] == fingerprint and index.intact("comparison", folder)
+    if current := known or (entry is None and store.json_fingerprint(folder / SUMMARY) == fingerprint):
+        pass
+    else:
+        _make(work, listing["passed_over"], refused, made_of, folder, fingerprint)
+    files = {str(path.relative_to(folder)): stamp(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    index.entries = {"comparison": {"fingerprint": fingerprint, "status": "ok", "files": files}}
+    index.save("comparison")
+    return not current
+
+
+def _make(
+    work: Work, passed_over: list[Any], refused: list[Any], made_of: dict[str, str], folder: Path, fingerprint: str
+) -> None:
+    from tokenaxis import comparison
+    from tokenaxis.comparison.model import Sweep
+
+    results = [_result(work, run) for run in work.runs if run["id"] in made_of]
+    sweep = Sweep(work.sweep, results, refused, passed_over, work.params, tokenaxis.__version__)
+    (folder / SUMMARY).unlink(missing_ok=True)  # until it is there again, the folder counts as unfinished
+    comparison.make(sweep, work.params["comparison"], folder)
+    summary = store.read_json(folder / SUMMARY)
+    store.write_json(folder / SUMMARY, summary | {"schema": "tokenaxis/comparison/1", "fingerprint": fingerprint})
+
+
+def console_table(work: Work) -> str:
+    """The table of runs and targets in plain text.
+
+    Raises:
+        TokenAxisError: the comparison has not been made.
+    """
+    from tokenaxis import comparison
+
+    summary = store.read_json(work.results / "comparison" / SUMMARY)
+    if summary is None:
+        raise TokenAxisError("there is no comparison yet", remedy="run snakemake --cores 8, or dvc repro")
+    return comparison.console_table(summary) + f"\nreport: {work.results / 'comparison' / 'index.html'}"
+
+
+def _listing(work: Work) -> dict[str, Any]:
+    listing = store.read_json(work.results / "runs.json")
+    if listing is None:
+        raise TokenAxisError("is missing", file=str(work.results / "runs.json"), remedy="run scripts/runs.py first")
+    return listing
+
+
+def _refusal(work: Work, run_id: str) -> Path:
+    return work.results / "token_axis" / f"{run_id}.{REFUSED}"
+
+
+def _refused_while_read(work: Work) -> list[dict[str, Any]]:
+    found = (store.read_json(_refusal(work, run["id"])) for run in work.runs)
+    return [{key: item[key] for key in ("name", "reason", "remedy")} for item in found if item is not None]
+
+
+def _passport_fingerprints(work: Work) -> dict[str, str]:
+    """Run id -> fingerprint of its passport, which is made from all the others."""
+    folder = work.results / "passports"
+    known: dict[str, str] = {}
+    for path in sorted(work.index("passports").parent.glob("*.json")):
+        ledger = Ledger.load(path)
+        known |= {run: entry["fingerprint"] for run, entry in ledger.entries.items() if ledger.intact(run, folder)}
+    found = {
+        run["id"]: known.get(run["id"]) or store.json_fingerprint(folder / f"{run['id']}.json") for run in work.runs
+    }
+    return {run_id: fingerprint for run_id, fingerprint in found.items() if fingerprint}
+
+
+def _result(work: Work, run: dict[str, Any]) -> RunResult:
+    from tokenaxis.comparison.model import RunResult
+
+    def path(stage: str, suffix: str) -> Path:
+        return work.results / stage / f"{run['id']}.{suffix}"
+
+    def columns(file: Path) -> dict[str, Any]:
+        return store.read_parquet(file)[0]
+
+    return RunResult(
+        id=run["id"],
+        name=run["name"],
+        axis_meta=store.read_parquet_meta(path("token_axis", "parquet")),
+        columns=functools.partial(columns, path("token_axis", "parquet")),
+        fits=store.read_json(path("fits", "json")),
+        stability=store.read_json(path("stability", "json")),
+        stability_table=functools.partial(columns, path("stability", "parquet")),
+        conventions=store.read_json(path("conventions", "json")),
+        passport=store.read_json(path("passports", "json")),
+    )

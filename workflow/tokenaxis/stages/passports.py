@@ -1,0 +1,52 @@
+"""Stage passports: everything known about a run, with the source of each number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import tokenaxis
+from tokenaxis import passport, store
+from tokenaxis.pipeline.fingerprints import code_digest
+from tokenaxis.stages.conventions import warm_up
+
+if TYPE_CHECKING:
+    from tokenaxis.pipeline.runner import Task
+    from tokenaxis.pipeline.work import Work
+
+__all__ = ["compute", "inputs", "warm_up"]
+
+
+def inputs(run: dict[str, Any], work: Work) -> list[Any]:
+    """The version that signs the passport, beside parameters, code and the other artifacts."""
+    return [tokenaxis.__version__]
+
+
+def compute(task: Task) -> str:
+    """Write `<run>.md` and `<run>.json`. -> "ok" """
+    meta = store.read_parquet_meta(task.path("parquet", "token_axis"))
+    parts = {stage: store.read_json(task.path("json", stage)) for stage in ("fits", "stability", "conventions")}
+    run = task.run | {"files": _files(task)}
+    built = passport.build(run, meta, parts["fits"], parts["stability"], parts["conventions"], _lineage(task))
+    document = built | task.stamp("passport")
+    if task.work.params["passports"]["markdown"]:
+        store.write_text(task.path("md"), passport.to_markdown(document))
+    store.write_json(task.path("json"), document)
+    return "ok"
+
+
+def _files(task: Task) -> list[dict[str, Any]]:
+    """Path, bytes and sha256 of the run's logs; the same whether the record came from a manifest or from runs.json."""
+    return [
+        {"path": file["path"], "bytes": file["bytes"], "sha256": task.work.hashes.sha256(task.work.root / file["path"])}
+        for file in task.run["files"]
+    ]
+
+
+def _lineage(task: Task) -> dict[str, Any]:
+    """What the passport was made from."""
+    return {
+        "tokenaxis": tokenaxis.__version__,
+        "artifacts": task.upstream,
+        "code": {stage: code_digest(stage) for stage in (*task.stage.upstream, task.stage.name)},
+        "parameters": {name: task.work.params[name] for name in task.stage.sections},
+    }

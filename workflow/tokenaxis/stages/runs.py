@@ -1,0 +1,68 @@
+"""Stage runs: the sweep directory -> runs.json, which says what every file in it is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tokenaxis import store
+from tokenaxis.errors import TokenAxisError
+from tokenaxis.pipeline import fingerprints
+from tokenaxis.pipeline.hashes import Hashes
+from tokenaxis.pipeline.ledger import Ledger, stamp
+from tokenaxis.pipeline.work import ENGINE, index_path
+from tokenaxis.sweep import declared, discover
+
+
+def find(sweep: str, root: Path, ignore: list[str], results: Path) -> dict[str, Any]:
+    """What is in the sweep directory, JSON-ready: runs, refused, passed_over, and the targets that the sweep declares.
+
+    Args:
+        sweep: name of the sweep.
+        root: its directory of raw logs.
+        ignore: glob patterns of names that are passed over.
+        results: results/<sweep>, for the caches.
+
+    Raises:
+        TokenAxisError: no such directory, or a declaration file that does not fit its schema.
+    """
+    declaration = declared.load(sweep, results / ENGINE / "valid")
+    found = discover.discover(root, declaration, ignore, results / ENGINE / "discovery.json")
+    return {
+        "sweep": sweep,
+        "targets": None if declaration.targets is None else list(declaration.targets),
+        "runs": [asdict(run) for run in found.runs],
+        "refused": found.refused,
+        "passed_over": found.passed_over,
+    }
+
+
+def listing(found: dict[str, Any], root: Path, hashes: Hashes) -> dict[str, Any]:
+    """The content of runs.json: what was found, with the sha256 of each file in place of its times."""
+    runs, refused = [], list(found["refused"])
+    for run in found["runs"]:
+        files = []
+        for file in run["files"]:
+            try:
+                digest = hashes.sha256(root / file["path"])
+            except TokenAxisError as error:
+                refused.append({"name": run["name"], "reason": error.reason, "remedy": None})
+                digest = None
+            files.append({"path": file["path"], "bytes": file["bytes"], "sha256": digest})
+        runs.append(run | {"files": files})
+    content = {key: found[key] for key in ("sweep", "targets", "passed_over")} | {"runs": runs, "refused": refused}
+    return content | {"schema": "tokenaxis/runs/1", "fingerprint": fingerprints.combine("runs", content)}
+
+
+def write(found: dict[str, Any], root: Path, results: Path) -> dict[str, Any]:
+    """Bring runs.json and its index up to date. -> its content."""
+    hashes = Hashes.load(results / ENGINE / "hashes" / "all.json")
+    content = listing(found, root, hashes)
+    path = results / "runs.json"
+    store.write_text_if_changed(path, store.to_json(content))
+    hashes.save()
+    files = {path.name: stamp(path)}
+    entry = {"fingerprint": content["fingerprint"], "status": "ok", "files": files}
+    Ledger(index_path(results, "runs", "all"), {"runs": entry}).save("runs")
+    return content
