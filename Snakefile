@@ -13,7 +13,6 @@ sys.path.insert(0, str(HOME / "workflow"))
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline import engine
 
-
 PARAMS_FILE = Path("params.yaml") if Path("params.yaml").exists() else HOME / "params.yaml"
 
 
@@ -26,8 +25,7 @@ try:
 except TokenAxisError as error:
     engine.stop(error)
 
-PYTHON = sys.executable
-SCRIPTS = str(HOME / "scripts")
+SCRIPTS = engine.command(HOME / "scripts")
 RESULTS = str(PLAN.results)
 
 

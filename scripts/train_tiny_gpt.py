@@ -78,7 +78,6 @@ def lr_at(step: int, steps: int, peak_lr: float, warmup: int, schedule: str) -> 
 
 def build_model(layers: int, heads: int, width: int, seq_len: int) -> torch.nn.Module:
     """Return a pre-norm GPT: tied embeddings, learned positions, GELU MLP of 4 * width; seq_len is in tokens."""
-    import torch
     from torch import nn
     from torch.nn import functional
 
@@ -138,24 +137,13 @@ def run_facts(args: argparse.Namespace, text: bytes, model: torch.nn.Module, ste
     """Return what a README should say of a run: model shape, parameter counts, text (in bytes), versions."""
     import torch
 
+    shape = {"n_layers": args.layers, "n_heads": args.heads, "width": args.width, "d_ff": 4 * args.width}
     n_params = sum(weight.numel() for weight in model.parameters())
-    return {
-        "out": args.out.name,
-        "n_layers": args.layers,
-        "n_heads": args.heads,
-        "width": args.width,
-        "d_ff": 4 * args.width,
-        "vocab": VOCAB,
-        "seq_len": args.seq_len,
-        "n_params": n_params,
-        "n_embedding_params": model.embed.weight.numel() + model.position.weight.numel(),
-        "steps": steps,
-        "seed": args.seed,
-        "text_bytes": len(text),
-        "text_sha256": hashlib.sha256(text).hexdigest(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-    }
+    n_embedding_params = model.embed.weight.numel() + model.position.weight.numel()
+    counts = {"n_params": n_params, "n_embedding_params": n_embedding_params, "vocab": VOCAB, "seq_len": args.seq_len}
+    source = {"text_bytes": len(text), "text_sha256": hashlib.sha256(text).hexdigest()}
+    versions = {"python": platform.python_version(), "torch": torch.__version__}
+    return {"out": args.out.name, "seed": args.seed, "steps": steps, **shape, **counts, **source, **versions}
 
 
 def train(args: argparse.Namespace) -> None:
@@ -171,9 +159,11 @@ def train(args: argparse.Namespace) -> None:
     val_starts = torch.linspace(0, len(val_data) - args.seq_len - 1, VAL_SEQUENCES, dtype=torch.float64).long()
     val_batch = take_sequences(val_data, val_starts, args.seq_len)
     model = build_model(args.layers, args.heads, args.width, args.seq_len)
-    matrices = [weight for weight in model.parameters() if weight.dim() == 2]
-    vectors = [weight for weight in model.parameters() if weight.dim() != 2]
-    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
+    weights = list(model.parameters())
+    groups = [  # only matrices decay
+        {"params": [weight for weight in weights if weight.dim() == 2], "weight_decay": 0.1},
+        {"params": [weight for weight in weights if weight.dim() != 2], "weight_decay": 0.0},
+    ]
     optimizer = torch.optim.AdamW(groups, lr=args.lr, betas=(0.9, 0.95), fused=True)
     plan = plan_steps(args.batch_schedule or [(0, args.batch_tokens)], args.tokens)
     print(json.dumps(run_facts(args, text, model, len(plan))), flush=True)
@@ -198,15 +188,15 @@ def train(args: argparse.Namespace) -> None:
                 with torch.no_grad():
                     val_loss = model(*val_batch).item()
             generator = torch.Generator().manual_seed(args.seed * 1_000_003 + step)
-            n_sequences = plan[step] // args.seq_len
-            starts = torch.randint(len(train_data) - args.seq_len, (n_sequences,), generator=generator)
+            shape = (plan[step] // args.seq_len,)
+            starts = torch.randint(len(train_data) - args.seq_len, shape, generator=generator)
             lr = lr_at(step, len(plan), args.lr, args.warmup_steps, args.schedule)
             for group in optimizer.param_groups:
                 group["lr"] = lr
             train_loss = model(*take_sequences(train_data, starts, args.seq_len))
             optimizer.zero_grad()
             train_loss.backward()
-            grad_norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            grad_norm = torch.nn.utils.clip_grad_norm_(weights, 1.0)
             optimizer.step()
             if step % args.log_every == 0 or val_loss is not None:
                 values = {"tokens": sum(plan[:step]), "global_batch": plan[step]}
@@ -242,23 +232,17 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.csv", help="the log to write")
     batch = parser.add_mutually_exclusive_group(required=True)
     batch.add_argument("--batch-tokens", type=int, metavar="N", help="tokens per step, the same in all steps")
-    batch.add_argument(
-        "--batch-schedule", type=schedule_entry, nargs="+", metavar="TOKENS:BATCH", help="from TOKENS on, BATCH a step"
-    )
-    parser.add_argument("--seq-len", type=int, default=125)
+    entry = {"type": schedule_entry, "metavar": "TOKENS:BATCH", "help": "from TOKENS consumed on, BATCH per step"}
+    batch.add_argument("--batch-schedule", nargs="+", **entry)
     parser.add_argument("--tokens", type=int, required=True, metavar="TOTAL", help="tokens to train on")
     parser.add_argument("--lr", type=float, default=2e-3, help="peak learning rate")
-    parser.add_argument("--warmup-steps", type=int, default=100)
-    parser.add_argument("--schedule", choices=["constant", "cosine", "wsd"], default="constant")
-    parser.add_argument("--layers", type=int, default=3)
-    parser.add_argument("--heads", type=int, default=4)
-    parser.add_argument("--width", type=int, default=64)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--log-every", type=int, default=1)
+    parser.add_argument("--schedule", choices=["constant", "cosine", "wsd"], default="constant", help="of the lr")
+    integers = {"seq-len": 125, "warmup-steps": 100, "layers": 3, "heads": 4, "width": 64, "seed": 0}
+    integers |= {"log-every": 1, "val-every": 50, "checkpoint-every": 0}  # in steps; checkpoint-every 0: never
+    for name, default in integers.items():
+        parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help=f"default: {default}")
     parser.add_argument("--log-tokens", action="store_true", help="add a column of the tokens consumed before the step")
-    parser.add_argument("--val-every", type=int, default=50)
     parser.add_argument("--checkpoint", type=Path, metavar="CKPT", help="default: the log's name with .pt")
-    parser.add_argument("--checkpoint-every", type=int, default=0, help="0: never")
     parser.add_argument("--resume", type=Path, metavar="CKPT", help="go on from CKPT, appending to the log")
     parser.add_argument("--stop-after-step", type=int, metavar="N", help="die by SIGKILL right after step N")
     args = parser.parse_args(argv)

@@ -31,7 +31,9 @@ def shared() -> Path:
 def cases(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
     """(folder, truth) of the logs with a known answer, generated afresh."""
     folder = tmp_path_factory.mktemp("cases")
-    subprocess.run([sys.executable, str(shared / "cases" / "make_cases.py"), str(folder)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, str(shared / "cases" / "make_cases.py"), str(folder)], check=True, capture_output=True
+    )
     return folder, json.loads((folder / "truth.json").read_text(encoding="utf-8"))["cases"]
 
 

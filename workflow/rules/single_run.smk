@@ -2,8 +2,6 @@
 
 
 rule token_axis_of_run:
-    message:
-        "token_axis of {wildcards.run}"
     input:
         manifest=lambda wildcards: PLAN.manifest(PLAN.label(wildcards.run)),
         params=PLAN.params("token_axis"),
@@ -12,14 +10,16 @@ rule token_axis_of_run:
         update(f"{RESULTS}/token_axis/{{run}}.parquet"),
     log:
         f"{RESULTS}/.engine/logs/token_axis-{{run}}.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "token_axis of {wildcards.run}"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/token_axis.py --manifest {input.manifest:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q} --run {wildcards.run:q}"
+        f"{SCRIPTS}/token_axis.py "
+        "--manifest {input.manifest:q} --params {input.params:q} --log {log:q} --run {wildcards.run:q}"
 
 
 rule fits_of_run:
-    message:
-        "fits of {wildcards.run}"
     input:
         manifest=lambda wildcards: PLAN.manifest(PLAN.label(wildcards.run)),
         params=PLAN.params("fits"),
@@ -29,14 +29,16 @@ rule fits_of_run:
         update(f"{RESULTS}/fits/{{run}}.json"),
     log:
         f"{RESULTS}/.engine/logs/fits-{{run}}.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "fits of {wildcards.run}"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/fits.py --manifest {input.manifest:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q} --run {wildcards.run:q}"
+        f"{SCRIPTS}/fits.py "
+        "--manifest {input.manifest:q} --params {input.params:q} --log {log:q} --run {wildcards.run:q}"
 
 
 rule stability_of_run:
-    message:
-        "stability of {wildcards.run}"
     input:
         manifest=lambda wildcards: PLAN.manifest(PLAN.label(wildcards.run)),
         params=PLAN.params("stability"),
@@ -47,14 +49,16 @@ rule stability_of_run:
         update(f"{RESULTS}/stability/{{run}}.json"),
     log:
         f"{RESULTS}/.engine/logs/stability-{{run}}.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "stability of {wildcards.run}"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/stability.py --manifest {input.manifest:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q} --run {wildcards.run:q}"
+        f"{SCRIPTS}/stability.py "
+        "--manifest {input.manifest:q} --params {input.params:q} --log {log:q} --run {wildcards.run:q}"
 
 
 rule conventions_of_run:
-    message:
-        "conventions of {wildcards.run}"
     input:
         manifest=lambda wildcards: PLAN.manifest(PLAN.label(wildcards.run)),
         params=PLAN.params("conventions"),
@@ -65,14 +69,16 @@ rule conventions_of_run:
         update(f"{RESULTS}/conventions/{{run}}.json"),
     log:
         f"{RESULTS}/.engine/logs/conventions-{{run}}.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "conventions of {wildcards.run}"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/conventions.py --manifest {input.manifest:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q} --run {wildcards.run:q}"
+        f"{SCRIPTS}/conventions.py "
+        "--manifest {input.manifest:q} --params {input.params:q} --log {log:q} --run {wildcards.run:q}"
 
 
 rule passports_of_run:
-    message:
-        "passports of {wildcards.run}"
     input:
         manifest=lambda wildcards: PLAN.manifest(PLAN.label(wildcards.run)),
         params=PLAN.params("passports"),
@@ -85,6 +91,10 @@ rule passports_of_run:
         update(f"{RESULTS}/passports/{{run}}.json"),
     log:
         f"{RESULTS}/.engine/logs/passports-{{run}}.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "passports of {wildcards.run}"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/passports.py --manifest {input.manifest:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q} --run {wildcards.run:q}"
+        f"{SCRIPTS}/passports.py "
+        "--manifest {input.manifest:q} --params {input.params:q} --log {log:q} --run {wildcards.run:q}"

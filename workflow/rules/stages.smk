@@ -4,8 +4,6 @@
 
 
 rule token_axis:
-    message:
-        "token_axis: raw logs onto a token axis, shard {wildcards.shard}"
     input:
         manifest=PLAN.manifest("{shard}"),
         params=PLAN.params("token_axis"),
@@ -14,14 +12,15 @@ rule token_axis:
         index=update(PLAN.index("token_axis", "{shard}")),
     log:
         f"{RESULTS}/.engine/logs/token_axis-{{shard}}.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "token_axis: raw logs onto a token axis, shard {wildcards.shard}"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/token_axis.py --manifest {input.manifest:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q}"
+        f"{SCRIPTS}/token_axis.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q}"
 
 
 rule fits:
-    message:
-        "fits: crossings, laws and predictions, shard {wildcards.shard}"
     input:
         manifest=PLAN.manifest("{shard}"),
         params=PLAN.params("fits"),
@@ -31,14 +30,15 @@ rule fits:
         index=update(PLAN.index("fits", "{shard}")),
     log:
         f"{RESULTS}/.engine/logs/fits-{{shard}}.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "fits: crossings, laws and predictions, shard {wildcards.shard}"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/fits.py --manifest {input.manifest:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q}"
+        f"{SCRIPTS}/fits.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q}"
 
 
 rule stability:
-    message:
-        "stability: predictions on growing windows, shard {wildcards.shard}"
     input:
         manifest=PLAN.manifest("{shard}"),
         params=PLAN.params("stability"),
@@ -49,14 +49,15 @@ rule stability:
         index=update(PLAN.index("stability", "{shard}")),
     log:
         f"{RESULTS}/.engine/logs/stability-{{shard}}.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "stability: predictions on growing windows, shard {wildcards.shard}"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/stability.py --manifest {input.manifest:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q}"
+        f"{SCRIPTS}/stability.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q}"
 
 
 rule conventions:
-    message:
-        "conventions: FLOPs under every convention, shard {wildcards.shard}"
     input:
         manifest=PLAN.manifest("{shard}"),
         params=PLAN.params("conventions"),
@@ -67,14 +68,15 @@ rule conventions:
         index=update(PLAN.index("conventions", "{shard}")),
     log:
         f"{RESULTS}/.engine/logs/conventions-{{shard}}.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "conventions: FLOPs under every convention, shard {wildcards.shard}"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/conventions.py --manifest {input.manifest:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q}"
+        f"{SCRIPTS}/conventions.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q}"
 
 
 rule passports:
-    message:
-        "passports: where each number comes from, shard {wildcards.shard}"
     input:
         manifest=PLAN.manifest("{shard}"),
         params=PLAN.params("passports"),
@@ -87,6 +89,9 @@ rule passports:
         index=update(PLAN.index("passports", "{shard}")),
     log:
         f"{RESULTS}/.engine/logs/passports-{{shard}}.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "passports: where each number comes from, shard {wildcards.shard}"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/passports.py --manifest {input.manifest:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q}"
+        f"{SCRIPTS}/passports.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q}"

@@ -2,8 +2,6 @@
 
 
 rule runs:
-    message:
-        "runs: what every file of the sweep is"
     input:
         listing=PLAN.listing(),
         params=PLAN.params("runs"),
@@ -12,14 +10,15 @@ rule runs:
         index=update(PLAN.index("runs", "all")),
     log:
         f"{RESULTS}/.engine/logs/runs.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "runs: what every file of the sweep is"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/runs.py --manifest {input.listing:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q}"
+        f"{SCRIPTS}/runs.py " "--manifest {input.listing:q} --params {input.params:q} --log {log:q}"
 
 
 rule comparison:
-    message:
-        "comparison: tables, figures and the report over all runs"
     input:
         runs=PLAN.index("runs", "all"),
         indexes=[PLAN.indexes(stage) for stage in engine.PER_RUN],
@@ -30,6 +29,9 @@ rule comparison:
         index=update(PLAN.index("comparison", "all")),
     log:
         f"{RESULTS}/.engine/logs/comparison.log",
+    conda:
+        "../envs/tokenaxis.yaml"
+    message:
+        "comparison: tables, figures and the report over all runs"
     shell:
-        "{PYTHON:q} {SCRIPTS:q}/comparison.py --manifest {input.listing:q} --params {input.params:q} "
-        "--results {RESULTS:q} --log {log:q}"
+        f"{SCRIPTS}/comparison.py " "--manifest {input.listing:q} --params {input.params:q} --log {log:q}"

@@ -33,7 +33,9 @@ def text_array(values: list[str]) -> pa.Array:
     encoded = [value.encode("utf-8", "backslashreplace") for value in values]
     offsets = np.zeros(len(values) + 1, np.int32)
     np.cumsum([len(value) for value in encoded], out=offsets[1:])
-    return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))])
+    return pa.Array.from_buffers(
+        pa.string(), len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    )
 
 
 def table(columns: Mapping[str, np.ndarray]) -> pa.Table:

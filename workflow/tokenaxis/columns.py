@@ -32,8 +32,24 @@ COLUMNS: tuple[Column, ...] = (
         "steps",
         "optimizer step: updates done before this row's loss was computed, as the log counts them",
         # fmt: off
-        ("step", "global_step", "trainer_global_step", "trainer_step", "train_step", "train_global_step", "current_step",
-         "current_steps", "optimizer_step", "num_steps", "steps", "iteration", "iter", "update", "num_updates", "_step"),
+        (
+            "step",
+            "global_step",
+            "trainer_global_step",
+            "trainer_step",
+            "train_step",
+            "train_global_step",
+            "current_step",
+            "current_steps",
+            "optimizer_step",
+            "num_steps",
+            "steps",
+            "iteration",
+            "iter",
+            "update",
+            "num_updates",
+            "_step",
+        ),
         # fmt: on
     ),
     Column(
@@ -42,9 +58,24 @@ COLUMNS: tuple[Column, ...] = (
         "tokens",
         "tokens consumed before the step",
         # fmt: off
-        ("tokens", "num_tokens", "train_num_tokens", "train_tokens", "total_tokens", "tokens_seen", "tokens_total",
-         "train_tokens_seen", "num_tokens_seen", "num_input_tokens_seen", "train_num_input_tokens_seen",
-         "consumed_tokens", "throughput_total_tokens", "train_total_tokens", "ntokens", "n_tokens"),
+        (
+            "tokens",
+            "num_tokens",
+            "train_num_tokens",
+            "train_tokens",
+            "total_tokens",
+            "tokens_seen",
+            "tokens_total",
+            "train_tokens_seen",
+            "num_tokens_seen",
+            "num_input_tokens_seen",
+            "train_num_input_tokens_seen",
+            "consumed_tokens",
+            "throughput_total_tokens",
+            "train_total_tokens",
+            "ntokens",
+            "n_tokens",
+        ),
         # fmt: on
     ),
     Column(
@@ -53,8 +84,18 @@ COLUMNS: tuple[Column, ...] = (
         "tokens/step",
         "global batch in tokens",
         # fmt: off
-        ("global_batch", "tokens_per_step", "train_global_batch", "global_batch_tokens", "global_batch_size_tokens",
-         "batch_tokens", "batch_size_in_tokens", "batch_size_tokens", "total_batch_size_tokens", "train_tokens_per_step"),
+        (
+            "global_batch",
+            "tokens_per_step",
+            "train_global_batch",
+            "global_batch_tokens",
+            "global_batch_size_tokens",
+            "batch_tokens",
+            "batch_size_in_tokens",
+            "batch_size_tokens",
+            "total_batch_size_tokens",
+            "train_tokens_per_step",
+        ),
         # fmt: on
     ),
     Column("attempt", "int32", "", "number of the attempt that the row comes from, from 0"),
@@ -64,8 +105,20 @@ COLUMNS: tuple[Column, ...] = (
         "nats/token",
         "training loss of the step's batch",
         # fmt: off
-        ("train_loss", "training_loss", "loss_train", "lm_loss", "train_lm_loss", "train_cross_entropy_loss",
-         "train_ce_loss", "train_crossentropyloss", "cross_entropy_loss", "ce_loss", "avg_loss", "loss"),
+        (
+            "train_loss",
+            "training_loss",
+            "loss_train",
+            "lm_loss",
+            "train_lm_loss",
+            "train_cross_entropy_loss",
+            "train_ce_loss",
+            "train_crossentropyloss",
+            "cross_entropy_loss",
+            "ce_loss",
+            "avg_loss",
+            "loss",
+        ),
         # fmt: on
     ),
     Column(
@@ -74,8 +127,18 @@ COLUMNS: tuple[Column, ...] = (
         "nats/token",
         "validation loss",
         # fmt: off
-        ("val_loss", "valid_loss", "validation_loss", "eval_loss", "test_loss", "loss_val", "val_lm_loss", "eval_lm_loss",
-         "val_cross_entropy_loss", "dev_loss"),
+        (
+            "val_loss",
+            "valid_loss",
+            "validation_loss",
+            "eval_loss",
+            "test_loss",
+            "loss_val",
+            "val_lm_loss",
+            "eval_lm_loss",
+            "val_cross_entropy_loss",
+            "dev_loss",
+        ),
         # fmt: on
     ),
     Column(
@@ -84,8 +147,20 @@ COLUMNS: tuple[Column, ...] = (
         "",
         "learning rate",
         # fmt: off
-        ("lr", "learning_rate", "train_lr", "train_learning_rate", "optim_lr", "optim_learning_rate",
-         "optim_learning_rate_group0", "optimizer_lr", "lr_0", "lr_adamw", "lr_group_0", "lr_adamw_pg1"),
+        (
+            "lr",
+            "learning_rate",
+            "train_lr",
+            "train_learning_rate",
+            "optim_lr",
+            "optim_learning_rate",
+            "optim_learning_rate_group0",
+            "optimizer_lr",
+            "lr_0",
+            "lr_adamw",
+            "lr_group_0",
+            "lr_adamw_pg1",
+        ),
         # fmt: on
     ),
     Column(

@@ -19,6 +19,8 @@ FEWEST_ROWS = 7
 NOISE_INFLATION = 2.2
 #: Huber's constant: residuals beyond it count linearly (95% efficiency on Gaussian noise)
 HUBER = 1.345
+#: residuals of a wider local fit may exceed those of the narrower ones by this factor
+LARGER = 1.5
 #: a row is a dip when it lies this many robust standard deviations below its neighbourhood
 DIP = 6.0
 
@@ -121,17 +123,23 @@ def noise_sd(loss: np.ndarray) -> float:
     return 1.4826 * float(np.median(np.abs(second))) / math.sqrt(6.0)
 
 
-def dips_below(tokens: np.ndarray, loss: np.ndarray, curve: np.ndarray, target: float) -> np.ndarray:
-    """Indices of single rows at or below `target` far below their surroundings (`curve`), (dips,)."""
+def dips_below(loss: np.ndarray, target: float, noise: float) -> np.ndarray:
+    """Indices of single rows at or below `target` that lie far below both neighbours, which are above it, (dips,)."""
     low = np.flatnonzero(loss <= target)
     if not len(low):
         return low
-    depth = curve[low] - loss[low]
-    return low[(curve[low] > target) & (depth > DIP * noise_sd(loss)) & (depth > 1e-9)]
+    clean = without_single_rows(loss)[low]
+    depth = clean - loss[low]
+    return low[(clean > target) & (depth > DIP * noise) & (depth > 1e-9)]
 
 
 def local_crossing(
-    tokens: np.ndarray, loss: np.ndarray, curve: np.ndarray, target: float, widest: float = HALF_WIDTHS[-1]
+    tokens: np.ndarray,
+    loss: np.ndarray,
+    curve: np.ndarray,
+    target: float,
+    widest: float = HALF_WIDTHS[-1],
+    noise: float | None = None,
 ) -> Crossing | None:
     """First sustained crossing of `target`; None if the curve never gets there.
 
@@ -146,6 +154,7 @@ def local_crossing(
         curve: (rows,) smoothed losses.
         target: loss in nats per token.
         widest: widest half-width in ln(tokens) to use.
+        noise: `noise_sd(loss)` if the caller has it.
     """
     below = curve <= target
     index = int(below.argmax())
@@ -153,20 +162,19 @@ def local_crossing(
         return None
     if index == 0:
         return Crossing(tokens=float(tokens[0]), below_at_start=True)
+    noise = noise_sd(loss) if noise is None else noise
     centre, index = _settled(tokens, curve, below, index, target)
-    margin = NOISE_INFLATION * noise_sd(loss) / math.sqrt(5.0)
+    margin = NOISE_INFLATION * noise / math.sqrt(5.0)
     later = int(np.searchsorted(tokens, centre * math.exp(widest)))
     crossed_back = bool(later < len(curve) and (curve[later:] > target + margin).any())
-    found = _widest_agreeing(tokens, loss, target, centre, widest)
+    found = _widest_agreeing(tokens, loss, target, centre, widest, noise)
     if found is None:
         return Crossing(centre, 0.0, float(tokens[index - 1]), float(tokens[index]), crossed_back)
     place, error = found
     return Crossing(min(place, float(tokens[-1])), error, None, None, crossed_back)
 
 
-def _settled(
-    tokens: np.ndarray, curve: np.ndarray, below: np.ndarray, index: int, target: float
-) -> tuple[float, int]:
+def _settled(tokens: np.ndarray, curve: np.ndarray, below: np.ndarray, index: int, target: float) -> tuple[float, int]:
     """Middle between the first crossing and the last one near it (a noisy curve crosses several times)."""
     near = int(np.searchsorted(tokens, tokens[index] * (1 + 2 * NEIGHBOURHOOD), "right"))
     above = np.flatnonzero(~below[index:near])
@@ -177,25 +185,32 @@ def _settled(
     for i in (index, last):
         drop = curve[i - 1] - curve[i]
         share = (curve[i - 1] - target) / drop if drop > 0 else 1.0
-        places.append(tokens[i - 1] + share * (tokens[i] - tokens[i - 1]))
-    return float(0.5 * (places[0] + places[1])), index
+        before, after = float(tokens[i - 1]), float(tokens[i])
+        # a power law is much straighter in ln T than in T, which matters where rows are far apart
+        places.append(before * (after / before) ** share if before > 0 else before + share * (after - before))
+    return 0.5 * (places[0] + places[1]), index
 
 
 def _widest_agreeing(
-    tokens: np.ndarray, loss: np.ndarray, target: float, centre: float, widest: float
+    tokens: np.ndarray, loss: np.ndarray, target: float, centre: float, widest: float, noise: float
 ) -> tuple[float, float] | None:
-    """(tokens, standard error of ln tokens) of the widest local fit that agrees with the narrower ones, or None."""
+    """(tokens, standard error of ln tokens) of the widest local fit that agrees with the narrower ones, or None.
+
+    It agrees when its answer is within the standard errors of theirs and its residuals are no larger than theirs or than
+    the noise between neighbouring rows.
+    """
     chosen: tuple[float, float] | None = None
-    low, high = -math.inf, math.inf
+    low, high, scatter = -math.inf, math.inf, noise
     for half_width in HALF_WIDTHS:
         half_width = min(half_width, widest)
         answer = _local_quadratic(tokens, loss, target, centre, half_width)
         if answer is not None:
             place, error = math.log(answer[0]), answer[1]
-            low, high = max(low, place - 2 * error), min(high, place + 2 * error)
-            if low > high:
+            low, high = max(low, place - error), min(high, place + error)
+            if chosen is not None and (low > high or answer[2] > LARGER * scatter):
                 break
-            chosen = answer
+            scatter = max(scatter, answer[2])
+            chosen = answer[:2]
         if half_width == widest:
             break
     return chosen
@@ -203,8 +218,11 @@ def _widest_agreeing(
 
 def _local_quadratic(
     tokens: np.ndarray, loss: np.ndarray, target: float, centre: float, half_width: float
-) -> tuple[float, float] | None:
-    """Robust quadratic of `loss` in ln(tokens / centre) solved for `target`: (tokens, se of ln tokens), or None."""
+) -> tuple[float, float, float] | None:
+    """Robust quadratic of `loss` in ln(tokens / centre) solved for `target`, or None.
+
+    Returns (tokens, standard error of ln tokens, standard deviation of the residuals).
+    """
     spread = math.exp(half_width)
     first = int(np.searchsorted(tokens, centre / spread))
     last = int(np.searchsorted(tokens, centre * spread, "right"))
@@ -244,4 +262,4 @@ def _local_quadratic(
     variance = float(np.sum(np.minimum(size, limit if scale > 0 else size) ** 2)) / (rows - 3)
     at = np.array([1.0, root, root * root])
     error = math.sqrt(max(variance * float(at @ inverse @ at), 0.0)) / abs(gradient)
-    return centre * math.exp(root * half_width), NOISE_INFLATION * error * half_width
+    return centre * math.exp(root * half_width), NOISE_INFLATION * error * half_width, math.sqrt(variance)

@@ -22,7 +22,9 @@ class TokenAxisError(Exception):
         self.reason, self.file, self.line, self.remedy = reason, file, line, remedy
 
     def __str__(self) -> str:
-        place = "" if self.file is None else printable(self.file) + ("" if self.line is None else f":{self.line}") + ": "
+        place = (
+            "" if self.file is None else printable(self.file) + ("" if self.line is None else f":{self.line}") + ": "
+        )
         return place + printable(self.reason) + ("" if self.remedy is None else f" -- {printable(self.remedy)}")
 
     def within(self, file: str) -> TokenAxisError:

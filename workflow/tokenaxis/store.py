@@ -1,4 +1,4 @@
-"""The only reading and writing of artifacts: deterministic bytes, temporary file + rename, nothing half-written visible."""
+"""The only reading and writing of artifacts: deterministic bytes, nothing half-written visible."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_text_if_changed(path: Path, text: str) -> bool:
-    """Write only when the content differs, so that an engine that looks at mtimes sees no change. -> whether it wrote."""
+    """Write only when the content differs: engines look at mtimes. -> whether it wrote."""
     try:
         if path.read_bytes() == text.encode("utf-8"):
             return False
@@ -93,7 +93,7 @@ def json_fingerprint(path: Path) -> str | None:
 def write_parquet(path: Path, columns: Mapping[str, np.ndarray], meta: Mapping[str, Any], fingerprint: str) -> None:
     """Write a table, `meta` as JSON under the key `tokenaxis`, and its fingerprint.
 
-    zstd, no dictionaries, integers as deltas and floats byte-split: a third of the default's bytes, in half of its time.
+    zstd, no dictionaries, integers as deltas, floats byte-split: a third of the default's bytes in half of its time.
     """
     from pyarrow import OSFile, types
     from pyarrow._parquet import ParquetWriter
@@ -118,6 +118,7 @@ def write_parquet(path: Path, columns: Mapping[str, np.ndarray], meta: Mapping[s
                 write_statistics=False,
                 column_encoding=encodings,
                 version="2.6",
+                writer_engine_version="V2",
                 store_schema=True,
             )
             writer.write_table(table, row_group_size=max(table.num_rows, 1))

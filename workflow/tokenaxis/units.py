@@ -11,7 +11,9 @@ _SECONDS |= {"h": 3600.0, "hr": 3600.0, "hrs": 3600.0, "hour": 3600.0, "hours": 
 _SECONDS |= {"d": 86400.0, "day": 86400.0, "days": 86400.0}
 _GROUPED = r"[+-]?\d{1,3}(?P<sep>[,_ '’\u00a0\u202f])\d{3}(?:(?P=sep)\d{3})*(?:\.\d+)?"
 _PLAIN = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_COUNT = re.compile(rf"(?P<number>{_GROUPED}|{_PLAIN})\s*(?P<suffix>[kmgbt]?)(?:\s*(?:tokens?|toks?|steps?|samples?))?", re.IGNORECASE)
+_COUNT = re.compile(
+    rf"(?P<number>{_GROUPED}|{_PLAIN})\s*(?P<suffix>[kmgbt]?)(?:\s*(?:tokens?|toks?|steps?|samples?))?", re.IGNORECASE
+)
 _CLOCK = re.compile(r"(?:(\d+)\s*(?:days?|d)\s*,?\s*)?(\d+):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?", re.IGNORECASE)
 _TERM = re.compile(rf"({_PLAIN})\s*([a-zµ]+)\s*,?\s*", re.IGNORECASE)
 

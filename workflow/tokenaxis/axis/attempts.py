@@ -13,7 +13,7 @@ import numpy as np
 from tokenaxis.axis.merging import merge_steps
 from tokenaxis.errors import TokenAxisError
 
-#: more attempts than this, or this many of hardly a row each, are not restarts of one run
+#: more attempts than this, or this many of hardly a row each that take turns, are not restarts of one run
 MAX_ATTEMPTS = 1000
 INTERLEAVED_ATTEMPTS = 20
 INTERLEAVED_ROWS = 2
@@ -97,7 +97,7 @@ def join_attempts(step: np.ndarray, columns: dict[str, np.ndarray]) -> Joined:
     ordered = step[in_order]
     starts = np.r_[0, np.flatnonzero(ordered[1:] < ordered[:-1]) + 1]
     lengths = np.diff(np.r_[starts, len(ordered)])
-    _refuse_interleaved(lengths)
+    _refuse_interleaved(ordered[starts], lengths)
     first, last = ordered[starts], ordered[starts + lengths - 1]
     redone_from = np.r_[np.minimum.accumulate(first[::-1])[::-1][1:], _NEVER]
     attempt = np.empty(rows, np.int32)
@@ -172,9 +172,15 @@ def _late_rows(step: np.ndarray, columns: dict[str, np.ndarray]) -> np.ndarray:
     return between & (following_step > previous_step) & outside
 
 
-def _refuse_interleaved(lengths: np.ndarray) -> None:
+def _refuse_interleaved(first: np.ndarray, lengths: np.ndarray) -> None:
+    """Two writers take turns: many attempts of a row or two, each of which begins further on than the one before it.
+
+    (A run that crashes again and again begins at its checkpoint each time.)
+    """
     count = len(lengths)
-    if count > MAX_ATTEMPTS or (count > INTERLEAVED_ATTEMPTS and np.median(lengths) <= INTERLEAVED_ROWS):
+    advancing = (first[1:] > first[:-1]).mean() > 0.5 if count > 1 else False
+    taking_turns = count > INTERLEAVED_ATTEMPTS and np.median(lengths) <= INTERLEAVED_ROWS and advancing
+    if count > MAX_ATTEMPTS or taking_turns:
         raise TokenAxisError(
             f"the step goes backward {count - 1:,} times in {int(lengths.sum()):,} rows: not one run that was resumed, "
             "but two writers in one file, or a step column that does not hold optimizer steps",

@@ -28,8 +28,8 @@ REMEDY = (
     "declare it in configs/sweeps/<sweep>.yaml, e.g. `tokens_per_step: 524288`, or pass --batch-size 524288 "
     "(tokens in one optimizer step: sequences x sequence length x ranks x accumulation)"
 )
-#: fact keys under which readers hand over a batch counted in sequences
-SEQUENCE_KEYS = ("sequences_per_step", "batch_size_sequences", "global_batch_size")
+#: fact key under which readers hand over a batch counted in sequences
+SEQUENCES_KEY = "sequences_per_step"
 #: relative difference below which two batch sizes are one number that was printed twice
 SAME = 1e-6
 
@@ -43,7 +43,7 @@ class Batch:
         per_row: float64 (rows,), positive.
         fixed: the one batch of the whole run, None where it changes or may have changed outside the log.
         schedule: the declared schedule, where the log does not contradict it.
-        column: what the log's own column shows, None without one.
+        column: the log's own column, where nothing but it says what the batch was; else None.
         warnings: what a reader of the result should know.
     """
 
@@ -114,43 +114,43 @@ def no_batch(name: str) -> TokenAxisError:
 def batch_in_facts(facts: Sequence[tuple[str, Any, str, str | None]], declaration: Declaration) -> float | None:
     """Tokens per step from the facts of a log: stated in tokens, or in sequences together with a sequence length.
 
-    The latest fact of a key wins, as everywhere. Values that are no positive number are passed over.
+    What the training loop emitted wins over what a reader detected, the later over the earlier. Values that are no
+    positive number are passed over.
     """
-    found = {key: value for key, value, _, _ in facts}
+    found = {key: value for key, value, _, _ in sorted(facts, key=lambda fact: fact[2] == "emitted")}
     stated = _number(found.get("tokens_per_step"))
     if stated is not None:
         return stated
     length = _number(declaration.seq_len) or _number(found.get("seq_len"))
-    sequences = next((value for key in SEQUENCE_KEYS if (value := _number(found.get(key))) is not None), None)
+    sequences = _number(found.get(SEQUENCES_KEY))
     return None if length is None or sequences is None else length * sequences
 
 
-def _from_column(step: np.ndarray, column: BatchColumn, schedule: BatchSchedule | None, declared: float | None) -> Batch:
+def _from_column(
+    step: np.ndarray, column: BatchColumn, schedule: BatchSchedule | None, declared: float | None
+) -> Batch:
     known = column.known
     warnings: list[Notice] = []
-    if schedule is not None:
-        planned = schedule.batch_at(step)
+    planned = schedule.batch_at(step) if schedule is not None else declared
+    if planned is not None:
         wrong = np.flatnonzero(known & ~np.isclose(column.cells, planned, rtol=SAME, atol=0))
-        if not len(wrong):
-            return Batch(COLUMN, planned, schedule=schedule, column=column)
-        at = wrong[0]
-        warnings.append(
-            Notice(
-                "batch_schedule_contradicted",
-                f"the declared batch schedule is not what the log shows: at step {step[at]} it says "
-                f"{planned[at]:,.0f} tokens per step, the column {column.cells[at]:,.0f}; the column is used",
-            )
-        )
-    elif declared is not None and not np.isclose(column.cells[known], declared, rtol=SAME, atol=0).all():
-        warnings.append(
-            Notice(
-                "batch_declared_ignored",
-                f"declared are {declared:,.0f} tokens per step, but the log's own column says otherwise and is used",
-            )
-        )
+        if not len(wrong):  # what is declared and what the log shows agree: exact everywhere
+            return Batch(COLUMN, np.full(len(step), planned), fixed=None if schedule else declared, schedule=schedule)
+        warnings.append(_contradicted(step, column, schedule, planned, int(wrong[0])))
     filled, notices = column.filled(step, declared)
     single = filled[0] if (filled == filled[0]).all() else None
     return Batch(COLUMN, filled, fixed=single, column=column, warnings=warnings + notices)
+
+
+def _contradicted(
+    step: np.ndarray, column: BatchColumn, schedule: BatchSchedule | None, planned: np.ndarray | float, row: int
+) -> Notice:
+    says = np.broadcast_to(planned, len(step))[row]
+    text = (
+        f"what is declared about the batch size is not what the log shows: {says:,.0f} tokens at step {step[row]}, "
+        f"where the log's own column has {column.cells[row]:,.0f}; the column is used"
+    )
+    return Notice("batch_declared_ignored" if schedule is None else "batch_schedule_contradicted", text)
 
 
 def _fixed(source: str, tokens_per_step: float, step: np.ndarray, warnings: list[Notice] | None = None) -> Batch:

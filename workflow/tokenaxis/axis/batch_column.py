@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tokenaxis.axis.wording import counted
 from tokenaxis.errors import Notice, TokenAxisError
 
 _UNKNOWN = "the batch size is unknown where the log's batch column is blank"
@@ -68,7 +69,9 @@ class BatchColumn:
         if leading:
             filled[:leading] = self._before_first(step, leading, declared)
         blank = np.flatnonzero(~known)
-        text = f"{len(blank):,} rows without a usable batch size (steps {step[blank[0]]} to {step[blank[-1]]}) "
+        text = (
+            f"{counted(len(blank), 'row')} without a usable batch size (steps {step[blank[0]]} to {step[blank[-1]]}) "
+        )
         return filled, [Notice("batch_filled", text + "got the batch size of their neighbours")]
 
     def _before_first(self, step: np.ndarray, leading: int, declared: float | None) -> float:
@@ -77,7 +80,9 @@ class BatchColumn:
             return float(first)
         if declared is not None:
             return declared
-        reason = f"{_UNKNOWN}: its first {leading:,} rows (to step {step[leading - 1]}) come before any batch size"
+        reason = (
+            f"{_UNKNOWN}: its first {counted(leading, 'row')} (to step {step[leading - 1]}) come before any batch size"
+        )
         raise TokenAxisError(reason, remedy=_SCHEDULE_REMEDY)
 
     def switch_bounds(self, step: np.ndarray) -> tuple[float, float, np.ndarray]:

@@ -40,7 +40,8 @@ def describe_stages(
         step, tokens, tokens_per_step: (rows,).
     """
     ends = np.r_[starts[1:] - 1, len(step) - 1]
-    means = np.add.reduceat(tokens_per_step, starts) / (ends - starts + 1) if len(starts) == 1 else tokens_per_step[starts]
+    varies = len(starts) == 1 and not (tokens_per_step == tokens_per_step[0]).all()
+    means = tokens_per_step.mean(keepdims=True) if varies else tokens_per_step[starts]
     return [
         {
             "first_step": int(step[start]),

@@ -9,6 +9,7 @@ import numpy as np
 
 from tokenaxis.axis.batch import FILE_NAME, REMEDY, TOKENS_COLUMN, Batch
 from tokenaxis.axis.tokens_column import AFTER, BEFORE, CountedTokens, implied_batch, recognise
+from tokenaxis.axis.wording import shown
 from tokenaxis.errors import Notice, TokenAxisError
 
 DECLARED, FORMAT, RECOGNISED, ASSUMED = "declared", "format", "recognised", "assumed"
@@ -63,16 +64,18 @@ def tokens_from_batch(step: np.ndarray, batch: Batch) -> Tokens:
         TokenAxisError: the numbers are too large for a count of tokens.
     """
     steps = step.astype(float)
-    if batch.schedule is not None:
-        return _checked(Tokens(batch.schedule.tokens_before(steps), "batch schedule"))
-    if batch.fixed is not None:
-        return _checked(Tokens(steps * batch.fixed, "step x batch"))
-    before = np.empty(len(steps))
-    before[0] = steps[0] * batch.per_row[0]
-    np.cumsum(batch.per_row[:-1] * np.diff(steps), out=before[1:])
-    before[1:] += before[0]
-    bounds, warnings = _open_bounds(step, before, batch)
-    return _checked(Tokens(before, "cumulated batch", bounds=bounds, warnings=warnings))
+    with np.errstate(over="ignore"):  # absurd numbers become inf, which is refused
+        if batch.schedule is not None:
+            return _checked(Tokens(batch.schedule.tokens_before(steps), "batch schedule"))
+        if batch.fixed is not None and batch.column is None:
+            return _checked(Tokens(steps * batch.fixed, "step x batch"))
+        before = np.empty(len(steps))
+        before[0] = steps[0] * batch.per_row[0]
+        np.cumsum(batch.per_row[:-1] * np.diff(steps), out=before[1:])
+        before[1:] += before[0]
+        bounds, warnings = _open_bounds(step, before, batch)
+        source = "cumulated batch" if batch.fixed is None else "step x batch"
+        return _checked(Tokens(before, source, bounds=bounds, warnings=warnings))
 
 
 def tokens_from_column(
@@ -108,15 +111,14 @@ def tokens_from_column(
 
 
 def _convention(hints: ConventionHints, shown: str | None) -> tuple[str, str, list[Notice]]:
-    stated = next(
-        ((value, source) for value, source in ((hints.declared, DECLARED), (hints.format, FORMAT), (hints.params, ASSUMED)) if value),
-        None,
-    )
-    if stated is not None:
-        convention, source = stated
+    statements = ((hints.declared, DECLARED), (hints.format, FORMAT), (hints.params, ASSUMED))
+    convention, source = next((statement for statement in statements if statement[0]), (None, ASSUMED))
+    if convention is not None:
         if shown in (None, convention) or source == FORMAT:
             return convention, source, []
-        text = f"the tokens column is taken to count {convention} the step as stated, but the log shows counts {shown} it"
+        text = (
+            f"the tokens column is taken to count {convention} the step as stated, but the log shows counts {shown} it"
+        )
         return convention, source, [Notice("tokens_convention_contradicted", text)]
     if shown == AFTER:
         text = "the tokens column counts after the row's step (it holds the step's own batch): shifted by one batch"
@@ -136,15 +138,17 @@ def _shifted(step: np.ndarray, tokens: np.ndarray, batch: np.ndarray, source: st
     return np.maximum.accumulate(np.maximum(before, 0.0))
 
 
-def _batch_for_column(step: np.ndarray, counted: CountedTokens, batch: Batch | None) -> tuple[Batch | None, list[Notice]]:
-    """The batch to go with a tokens column: what the column implies is better than a file's name that contradicts it."""
+def _batch_for_column(
+    step: np.ndarray, counted: CountedTokens, batch: Batch | None
+) -> tuple[Batch | None, list[Notice]]:
+    """The batch to go with a tokens column: what the column implies beats a file's name that contradicts it."""
     if batch is None:
         return _implied(step, counted.tokens, BEFORE), []
     if batch.source != FILE_NAME or not _contradiction(step, counted.tokens, batch):
-        return batch, batch.warnings
+        return batch, []
     implied = _implied(step, counted.tokens, BEFORE)
     if implied is None:
-        return batch, batch.warnings
+        return batch, []
     text = (
         f"the file's name says {batch.per_row[0]:,.0f} tokens per step, but the tokens column grows by "
         f"{_mean_batch(step, counted.tokens):,.0f} per step, which is used"
@@ -184,18 +188,15 @@ def _contradiction(step: np.ndarray, tokens: np.ndarray, batch: Batch) -> list[N
     return [Notice("tokens_disagree_with_batch", text)]
 
 
-def _open_bounds(
-    step: np.ndarray, before: np.ndarray, batch: Batch
-) -> tuple[tuple[float, float] | None, list[Notice]]:
+def _open_bounds(step: np.ndarray, before: np.ndarray, batch: Batch) -> tuple[tuple[float, float] | None, list[Notice]]:
     """Bounds of the last row's tokens where the log hides a switch of the batch, or what came before its first row."""
     warnings: list[Notice] = []
     lowest = highest = 0.0
     if batch.column is not None:
         lowest, highest, rows = batch.column.switch_bounds(step)
         if len(rows):
-            shown = ", ".join(f"before {step[row]}" for row in rows[:5]) + (", ..." if len(rows) > 5 else "")
             text = (
-                f"the batch size switches in a gap between two logged rows (steps {shown}): the tokens there are "
+                f"the batch size switches in a gap between two logged rows (before {shown('step', step[rows])}): tokens are "
                 f"uncertain by {highest - lowest:,.0f}; declare batch_schedule for exact ones"
             )
             warnings.append(Notice("switch_in_gap", text))
@@ -205,8 +206,9 @@ def _open_bounds(
         lowest -= before[0]
         highest += float(step[0]) * float(batch.per_row.max()) - before[0]
         text = (
-            f"the log starts at step {step[0]} (mid-run) and its batch size changes: the tokens before its first row "
-            f"are unknown, {before[0]:,.0f} is assumed (the first row's batch); declare batch_schedule for exact ones"
+            f"the log starts at step {step[0]} (mid-run): the tokens before its first row are unknown, since its batch "
+            f"size may have changed before; {before[0]:,.0f} is assumed, the first row's batch for every earlier step. "
+            "Declare tokens_per_step or batch_schedule for exact ones"
         )
         warnings.append(Notice("tokens_offset_unknown", text))
     if not warnings:

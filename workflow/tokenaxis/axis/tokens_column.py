@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tokenaxis.axis.wording import counted, shown
 from tokenaxis.errors import Notice, TokenAxisError
 
 BEFORE, AFTER = "before", "after"
@@ -22,7 +23,7 @@ _MAX_STAGES = 64
 
 @dataclass(frozen=True)
 class CountedTokens:
-    """Cells of a tokens column, one a step, complete: `tokens` float64 (rows,) as logged, `filled` rows interpolated."""
+    """A tokens column, one cell a step: `tokens` float64 (rows,) as logged, of which `filled` are interpolated."""
 
     tokens: np.ndarray
     filled: int
@@ -30,7 +31,7 @@ class CountedTokens:
 
 
 def complete(step: np.ndarray, cells: np.ndarray, attempt: np.ndarray, lines: np.ndarray) -> CountedTokens | None:
-    """Check and complete a tokens column; None where it holds no number at all.
+    """Check and complete a tokens column; None where it holds no number, or a single one in a longer log.
 
     A counter that starts again with a resumed attempt (the process counts its own tokens) is put on the earlier one's.
 
@@ -44,7 +45,7 @@ def complete(step: np.ndarray, cells: np.ndarray, attempt: np.ndarray, lines: np
         TokenAxisError: negative tokens, or tokens that decrease while the step goes on.
     """
     known = np.flatnonzero(~np.isnan(cells))
-    if not len(known):
+    if len(known) < min(2, len(cells)):
         return None
     partial = len(known) < len(cells)
     tokens, steps = (cells[known], step[known]) if partial else (cells, step)
@@ -55,7 +56,7 @@ def complete(step: np.ndarray, cells: np.ndarray, attempt: np.ndarray, lines: np
         _refuse_decrease(tokens, steps, lines, known)
     if partial:
         tokens = _interpolated(step, steps, tokens)
-        text = f"{len(cells) - len(known):,} rows without a token count got it from their neighbours"
+        text = f"{counted(len(cells) - len(known), 'row')} without a token count got it from their neighbours"
         warnings.append(Notice("tokens_filled", text))
     return CountedTokens(tokens, len(cells) - len(known), warnings)
 
@@ -140,31 +141,30 @@ def _shows_stages(rate: np.ndarray) -> bool:
 def _interpolated(step: np.ndarray, known_step: np.ndarray, known_tokens: np.ndarray) -> np.ndarray:
     """Linear in the step between known counts, at the nearest rate beyond them (never below 0)."""
     tokens = np.interp(step, known_step, known_tokens)
-    if len(known_step) > 1:
-        ahead, behind = step < known_step[0], step > known_step[-1]
-        first = (known_tokens[1] - known_tokens[0]) / (known_step[1] - known_step[0])
-        last = (known_tokens[-1] - known_tokens[-2]) / (known_step[-1] - known_step[-2])
-        tokens[ahead] = np.maximum(known_tokens[0] - first * (known_step[0] - step[ahead]), 0.0)
-        tokens[behind] = known_tokens[-1] + last * (step[behind] - known_step[-1])
+    ahead, behind = step < known_step[0], step > known_step[-1]
+    first, last = _rate(known_step, known_tokens, 0), _rate(known_step, known_tokens, len(known_step) - 2)
+    tokens[ahead] = np.maximum(known_tokens[0] - first * (known_step[0] - step[ahead]), 0.0)
+    tokens[behind] = known_tokens[-1] + last * (step[behind] - known_step[-1])
     return tokens
+
+
+def _rate(step: np.ndarray, tokens: np.ndarray, row: int) -> float:
+    """Tokens per step between `row` and the next."""
+    return float((tokens[row + 1] - tokens[row]) / (step[row + 1] - step[row]))
 
 
 def _joined_counter(step: np.ndarray, tokens: np.ndarray, attempt: np.ndarray) -> tuple[np.ndarray, list[Notice]]:
     """Counters that started again with an attempt, moved up to where the attempt before it had got."""
     tokens = tokens.copy()
-    moved = []
-    for row in np.flatnonzero((attempt[1:] != attempt[:-1]) & (tokens[1:] < tokens[:-1])) + 1:
-        following = tokens[row + 1] - tokens[row] if row + 1 < len(step) else 0.0
-        rate = (
-            (tokens[row - 1] - tokens[row - 2]) / (step[row - 1] - step[row - 2])
-            if row > 1
-            else following / max(step[min(row + 1, len(step) - 1)] - step[row], 1)
-        )
-        tokens[row:] += tokens[row - 1] + rate * (step[row] - step[row - 1]) - tokens[row]
-        moved.append(int(step[row]))
-    if not moved:
+    seams = np.flatnonzero((attempt[1:] != attempt[:-1]) & (tokens[1:] < tokens[:-1])) + 1
+    if not len(seams):
         return tokens, []
-    text = f"the token counter starts again at step {', '.join(map(str, moved[:10]))}: continued from the earlier attempt"
+    for row in seams.tolist():
+        neighbour = row - 2 if row > 1 else min(row, len(step) - 2)
+        rate = max(_rate(step, tokens, neighbour), 0.0)
+        reached = tokens[row - 1] + rate * (step[row] - step[row - 1])
+        tokens[row:] += reached - tokens[row]
+    text = f"the token counter starts again at {shown('step', step[seams])}: continued from the earlier attempt"
     return tokens, [Notice("tokens_restarted", text)]
 
 

@@ -12,6 +12,8 @@ _OF_PEAK = 0.99
 _INTERVALS_TO_FIRST_ROW = 2.0
 #: fewest rows that can show a climb
 _MIN_ROWS = 3
+#: fewest rises of the rate that make a climb (a rate that is raised once or twice by hand is none)
+_MIN_RISES = 4
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ def find_warmup(step: np.ndarray, lr: np.ndarray | None, stage_starts: np.ndarra
         stage_starts = np.unique(np.searchsorted(rows, stage_starts))
     if not len(lr) or not lr.max() > 0:
         return Warmup(None, False, "the learning rate is nowhere positive")
+    if len(lr) < _MIN_ROWS:
+        return Warmup(None, False, "too few rows hold a learning rate (lr)")
     end, climbing = _end_of_first_climb(lr, stage_starts)
     if climbing:
         return Warmup(None, True, f"the learning rate still climbs at the last row (step {step[-1]}): inside warm-up")
@@ -63,7 +67,8 @@ def find_warmup(step: np.ndarray, lr: np.ndarray | None, stage_starts: np.ndarra
     interval = float(np.median(np.diff(step[:100]))) if len(step) > 1 else 1.0
     if step[0] > max(1.0, _INTERVALS_TO_FIRST_ROW * interval):
         return Warmup(None, False, f"the log starts at step {step[0]}, past any warm-up")
-    return Warmup(int(step[0]), False, "the learning rate is at its highest from the first row on: no warm-up")
+    since = "no warm-up" if step[0] <= 1 else f"any warm-up ended before it, at step {step[0]} at the latest"
+    return Warmup(int(step[0]), False, f"the learning rate is at its highest from the first row on: {since}")
 
 
 def summarise_rate(step: np.ndarray, lr: np.ndarray | None, warmup: Warmup) -> RateSummary | None:
@@ -89,12 +94,20 @@ def _end_of_first_climb(lr: np.ndarray, stage_starts: np.ndarray) -> tuple[int, 
     for end in (*(int(start) for start in stage_starts if start > 0), len(lr)):
         if not _climbs_at(lr, highest, end - 1):
             return end, False
-    return len(lr), len(lr) >= _MIN_ROWS
+    return len(lr), True
 
 
 def _climbs_at(lr: np.ndarray, highest: np.ndarray, last: int) -> bool:
-    """Whether the rate is at its highest so far in row `last` and rose all along the quarter of the rows before it."""
+    """Whether the rate is at its highest so far in row `last`, after rises all along the half of the rows before it.
+
+    A rate printed with few digits rises in stairs: the last stair may be as long as those before it.
+    """
     if last + 1 < _MIN_ROWS:
         return True  # too few rows to tell: take in more
-    quarter, eighth = last - max(2, last // 4), last - max(1, last // 8)
-    return bool(highest[last] == lr[last] and lr[quarter] < lr[eighth] <= lr[last - 1] < lr[last])
+    if highest[last] != lr[last]:
+        return False
+    half = last - max(2, last // 2)
+    rises = np.flatnonzero(lr[half + 1 : last + 1] > lr[half:last]) + half + 1
+    if len(rises) < min(_MIN_RISES, last):
+        return False
+    return bool(last - rises[-1] + 1 <= np.diff(rises).max())

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tokenaxis.comparison.model import RunResult, Sweep
+from tokenaxis.comparison.quantities import natural
 from tokenaxis.errors import Notice, TokenAxisError
 
 STATUSES = ("reached", "predicted", "unreachable", "not_available")
@@ -50,7 +51,7 @@ class Answers:
     """All answers of a sweep.
 
     Attributes:
-        runs: run ids, sorted.
+        runs: run ids in natural order.
         targets: targets that any run was asked for, highest loss first (the order in which runs pass them).
         cells: (run, target) -> Answer; a run that was not asked for a target has no cell.
         baseline: run id that ratios refer to, or None when no run has an answer.
@@ -85,8 +86,9 @@ class Answers:
 
 def collect(sweep: Sweep, baseline: str | None) -> Answers:
     """Join the runs' answers and relate them to the baseline run (an id or a log's name; None: by rule)."""
-    cells = {(run.id, cell.target): cell for run in sweep.runs for cell in _answers_of(run)}
-    runs = tuple(sorted(run.id for run in sweep.runs))
+    in_order = sorted(sweep.runs, key=lambda run: natural(run.id))
+    cells = {(run.id, cell.target): cell for run in in_order for cell in _answers_of(run)}
+    runs = tuple(run.id for run in in_order)
     targets = tuple(sorted({target for _, target in cells}, reverse=True))
     answers = Answers(runs, targets, cells, None, "")
     chosen, reason, notices = choose_baseline(sweep, answers, baseline)
@@ -192,10 +194,9 @@ def _above(cell: Answer) -> float:
     return math.log(cell.high / cell.tokens) if cell.tokens and cell.high else math.inf
 
 
-
 def _mixed_losses(sweep: Sweep) -> tuple[Notice, ...]:
     """Train and validation loss differ by an offset: a comparison across them is said to be one."""
-    fitted = {run.fits.get("loss") for run in sweep.runs} - {None}
+    fitted = {str(run.fits["loss"]) for run in sweep.runs if run.fits.get("loss")}
     if len(fitted) < 2:
         return ()
     shares = [f"{name} in {sum(run.fits.get('loss') == name for run in sweep.runs)} runs" for name in sorted(fitted)]

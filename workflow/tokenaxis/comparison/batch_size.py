@@ -34,8 +34,8 @@ class TradeOff:
 def trade_offs(sweep: Sweep, answers: Answers, level: float = 0.9) -> list[TradeOff]:
     """A trade-off per target that runs with at least two batch sizes answer, highest loss first.
 
-    The fit takes, at each batch size, the run that needs the fewest tokens (as with a learning rate tuned per batch), and
-    only runs of one model size: the one with most batch sizes.
+    The fit takes, at each batch size, the run that needs the fewest tokens (as with a learning rate tuned per batch),
+    and only runs of one model size: the one with most batch sizes.
     # ASSUME: such runs differ in nothing else that matters (data, schedule).
     """
     by_id = {run.id: run for run in sweep.runs}

@@ -1,6 +1,6 @@
 """The critical batch size: how far a larger batch still saves steps without costing many tokens.
 
-McCandlish et al. 2018, "An Empirical Model of Large-Batch Training" (arXiv:1812.06162), section 2.3 and equation 2.11: to
+McCandlish et al. 2018, "An Empirical Model of Large-Batch Training" (arXiv:1812.06162), section 2.3, equation 2.11: to
 one loss, with S steps of B tokens and E = S·B tokens in all, (S/S_min - 1)(E/E_min - 1) = 1, which is
 E = E_min + S_min·B. B_crit = E_min/S_min is the batch that costs twice the fewest tokens and twice the fewest steps.
 (Zhang et al. 2024, arXiv:2410.21676, name another number so: the batch at which steps exceed perfect scaling by 20%.)
@@ -8,6 +8,7 @@ E = E_min + S_min·B. B_crit = E_min/S_min is the batch that costs twice the few
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,8 +47,8 @@ class CriticalBatch:
 def fit(batch: np.ndarray, tokens: np.ndarray, sd: np.ndarray | None, level: float) -> CriticalBatch:
     """Least squares of ln E on ln(S_min·(B_crit + B)), and the profile interval of B_crit.
 
-    For a given B_crit the best ln S_min is a weighted mean, so the fit is a search over ln B_crit alone: the whole range
-    is scanned and the best valley refined. The interval holds every B_crit whose sum of squares is within
+    For a given B_crit the best ln S_min is a weighted mean, so the fit is a search over ln B_crit alone: the whole
+    range is scanned and the best valley refined. The interval holds every B_crit whose sum of squares is within
     F(1, n - 2) residual variances of the least.
 
     Args:
@@ -89,7 +90,7 @@ def fit(batch: np.ndarray, tokens: np.ndarray, sd: np.ndarray | None, level: flo
                          float(np.sqrt((spread**2).sum() / freedom)), points, _caution(critical, batch))  # fmt: skip
 
 
-def _golden(function, low: float, high: float) -> float:  # noqa: ANN001
+def _golden(function: Callable[[np.ndarray], np.ndarray], low: float, high: float) -> float:
     """The lowest point between two places that enclose one valley, by golden section."""
     import numpy as np
 
@@ -101,7 +102,7 @@ def _golden(function, low: float, high: float) -> float:  # noqa: ANN001
     return float((low + high) / 2)
 
 
-def _crossing(squares, limit: float, inside: float, outside: float) -> float | None:  # noqa: ANN001
+def _crossing(squares: Callable[[np.ndarray], np.ndarray], limit: float, inside: float, outside: float) -> float | None:
     """exp of the place where the sum of squares passes `limit` on the way outwards; None when it never does."""
     import numpy as np
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tokenaxis.columns import LOSSES
 from tokenaxis.comparison.model import RunResult
 
 if TYPE_CHECKING:
@@ -12,10 +13,14 @@ if TYPE_CHECKING:
 
 #: half-width of the smoother's window in ln(tokens): about ±10% of the tokens, narrow against the bend of a loss curve
 SMOOTH_HALF_WIDTH = 0.1
+#: rows of the smoother's window at least, where the log has as many
+FEWEST_ROWS = 6
 #: points of a smoothed curve; finer than a figure can show over the two or three decades that it spans
 SMOOTH_POINTS = 240
 #: points of all raw curves of a page together: bounds the page's size, whatever the number of runs
 RAW_POINTS = 120_000
+#: windows that are kept per run and target, evenly spaced, the newest among them
+MOST_WINDOWS = 150
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ def read_curve(run: RunResult, runs: int) -> Curve:
         batch=_changes(tokens, step, columns["tokens_per_step"]),
         attempt_starts=_attempt_starts(tokens, columns["attempt"]),
         hours=_hours(tokens, step, columns.get("elapsed_s"), columns["attempt"]),
-        last={key: last for key in ("train_loss", "val_loss") if (last := _last(columns.get(key))) is not None},
+        last={key: last for key in LOSSES if (last := _last(columns.get(key))) is not None},
         rows=len(step),
     )
 
@@ -105,8 +110,24 @@ def read_windows(run: RunResult) -> list[Windows]:
     for target in np.unique(table["target"]):
         rows = table["target"] == target
         order = np.argsort(table["window_tokens"][rows], kind="stable")
+        order = order[:: -max(1, -(-len(order) // MOST_WINDOWS))][::-1]  # counted from the newest
         found.append(Windows(run.id, float(target), *(table[name][rows][order] for name in fields)))
     return found
+
+
+def hours_to(curve: Curve, tokens: float | None) -> float | None:
+    """Wall time in hours until the run has consumed `tokens`; past the log at the mean pace of its second half."""
+    import numpy as np
+
+    if curve.hours is None or tokens is None or len(curve.hours.tokens) < 2:
+        return None
+    known, hours = curve.hours.tokens, curve.hours.value
+    if tokens <= known[-1]:
+        return float(np.interp(tokens, known, hours))
+    half = len(known) // 2
+    if known[-1] <= known[half]:
+        return None
+    return float(hours[-1] + (tokens - known[-1]) * (hours[-1] - hours[half]) / (known[-1] - known[half]))
 
 
 def _loss_name(run: RunResult, columns: dict[str, np.ndarray]) -> str | None:
@@ -115,14 +136,16 @@ def _loss_name(run: RunResult, columns: dict[str, np.ndarray]) -> str | None:
     fitted = run.fits.get("loss")
     if fitted in columns:
         return fitted
-    return next((name for name in ("train_loss", "val_loss") if name in columns and np.isfinite(columns[name]).any()), None)
+    logged = (name for name in LOSSES if name in columns and np.isfinite(columns[name]).any())
+    return next(logged, None)
 
 
 def _last(values: np.ndarray | None) -> float | None:
     import numpy as np
 
-    finite = values[np.isfinite(values)] if values is not None else ()
-    return float(finite[-1]) if len(finite) else None
+    if values is None or not (kept := np.isfinite(values)).any():
+        return None
+    return float(values[kept][-1])
 
 
 def _track(tokens: np.ndarray, step: np.ndarray, value: np.ndarray, pixels: int) -> Track:
@@ -179,9 +202,9 @@ def smoothed(tokens: np.ndarray, step: np.ndarray, value: np.ndarray) -> Track:
     centres = np.linspace(axis[0], axis[-1], SMOOTH_POINTS) if len(axis) > SMOOTH_POINTS else axis
     first = np.searchsorted(axis, centres - SMOOTH_HALF_WIDTH, side="left")
     last = np.searchsorted(axis, centres + SMOOTH_HALF_WIDTH, side="right")
-    # ends: a window that is cut off on one side is used as it is; the line's slope keeps it unbiased
-    empty = last <= first
-    first, last, centres = first[~empty], last[~empty], centres[~empty]
+    nearest = np.searchsorted(axis, centres)  # where rows are far apart the window widens to FEWEST_ROWS of them
+    first = np.maximum(0, np.minimum(first, nearest - FEWEST_ROWS // 2))
+    last = np.minimum(len(axis), np.maximum(last, first + FEWEST_ROWS))
     origin = axis.mean()  # sums of squares about a far origin would cancel
     offset = axis - origin
 
@@ -194,7 +217,7 @@ def smoothed(tokens: np.ndarray, step: np.ndarray, value: np.ndarray) -> Track:
     spread = window_sum(offset**2) / rows - mean_axis**2
     covariance = window_sum(offset * value) / rows - mean_axis * mean_value
     wide = spread > 1e-8  # narrower than that (all rows at one place), the mean is all there is
-    slope = np.where(wide & (rows >= 4), covariance / np.where(wide, spread, 1.0), 0.0)
+    slope = np.where(wide, covariance / np.where(wide, spread, 1.0), 0.0)
     shown = mean_value + slope * (centres - origin - mean_axis)
     return Track(np.exp(centres), np.interp(centres, axis, step), shown)
 

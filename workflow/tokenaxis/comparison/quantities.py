@@ -7,6 +7,7 @@ tooltip (`exact`) or in the tables.
 from __future__ import annotations
 
 import math
+import re
 
 MISSING = "—"
 _PREFIXES = ((1e15, "Q"), (1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
@@ -32,16 +33,16 @@ def short(value: float | None) -> str:
 
 
 def _three(value: float) -> str:
-    decimals = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
-    text = f"{value:.{min(decimals, 6)}f}"
-    return text[:-1].rstrip(".") if len(text.replace(".", "")) > 3 and value >= 1 and "." in text else text
+    rounded = float(f"{value:.3g}")
+    decimals = max(0, 2 - math.floor(math.log10(rounded))) if rounded > 0 else 0
+    return f"{rounded:.{min(decimals, 6)}f}"
 
 
 def exact(value: float | None) -> str:
-    """Every digit: 2,310,000 for whole numbers, else the shortest text that gives the number back."""
+    """Every digit that it takes to give the number back, with thousands separators."""
     if value is None or not math.isfinite(value):
         return "not known"
-    return f"{int(value):,}" if value == int(value) and abs(value) < 1e18 else repr(float(value))
+    return f"{int(value):,}" if value == int(value) and abs(value) < 1e18 else f"{value:,}"
 
 
 def target(value: float) -> str:
@@ -107,6 +108,12 @@ def duration(seconds: float | None) -> str:
 def percent(fraction: float | None) -> str:
     """0.9 -> 90%."""
     return MISSING if fraction is None else f"{100 * fraction:.4g}%"
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key that puts gpt_4Kbs before gpt_16Kbs: digits by value, the rest by alphabet; ties by the name itself."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return (*((0, int(part), "") if part[0] in "0123456789" else (1, 0, part) for part in parts), (-1, 0, name))
 
 
 def plural(count: int, noun: str, plural_noun: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""The comparison's tables as rows of plain values, with what each column means: the one source of csv, parquet and page."""
+"""The comparison's tables as rows of plain values, with what each column means: what csv, parquet and page show."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenaxis.comparison.answers import Answers
-from tokenaxis.comparison.curves import Curve
+from tokenaxis.comparison.curves import Curve, hours_to
 from tokenaxis.comparison.model import RunResult, Sweep
+from tokenaxis.comparison.quantities import natural
 from tokenaxis.comparison.quantities import target as target_text
 
 
@@ -47,6 +48,7 @@ TARGET_FIELDS = (
     Field("ratio_low", "number", "lower end of the ratio's interval"),
     Field("ratio_high", "number", "upper end of the ratio's interval"),
     Field("reason", "text", "why there is no number, or what qualifies it"),
+    Field("hours", "number", "wall time to the target, hours; past the log's end at the pace of its second half"),
 )
 CONVENTION_FIELDS = (
     Field("run", "text", "run id"),
@@ -90,20 +92,29 @@ REFUSED_FIELDS = (
 )
 
 
+def in_order(runs: Iterable[RunResult]) -> list[RunResult]:
+    """Runs in the natural order of their ids."""
+    return sorted(runs, key=lambda run: natural(run.id))
+
+
 def build(sweep: Sweep, answers: Answers, curves: dict[str, Curve]) -> dict[str, Table]:
     """Every table of the comparison by name, rows in a fixed order: by run id, then by target from high to low."""
-    runs = sorted(sweep.runs, key=lambda run: run.id)
+    runs = in_order(sweep.runs)
     refused = sorted(sweep.refused, key=lambda entry: str(entry.get("name")))
     tables = (
-        Table("targets", TARGET_FIELDS, list(_target_rows(answers))),
+        Table("targets", TARGET_FIELDS, list(_target_rows(answers, curves))),
         convention_table(runs, answers.targets),
         Table("runs", RUN_FIELDS, [_run_row(run, curves[run.id]) for run in runs]),
-        Table("refused", REFUSED_FIELDS, [{field.name: entry.get(field.name) for field in REFUSED_FIELDS} for entry in refused]),
+        Table(
+            "refused",
+            REFUSED_FIELDS,
+            [{field.name: entry.get(field.name) for field in REFUSED_FIELDS} for entry in refused],
+        ),
     )
     return {table.name: table for table in tables}
 
 
-def _target_rows(answers: Answers) -> Iterable[dict[str, Any]]:
+def _target_rows(answers: Answers, curves: dict[str, Curve]) -> Iterable[dict[str, Any]]:
     for run in answers.runs:
         for target in answers.targets:
             cell = answers.cells.get((run, target))
@@ -114,6 +125,7 @@ def _target_rows(answers: Answers) -> Iterable[dict[str, Any]]:
                     "ratio_to_baseline": cell.ratio,
                     "warnings": "; ".join(cell.warnings),
                     "reason": cell.reason or cell.verdict_reason,
+                    "hours": hours_to(curves[run], cell.tokens) if cell.answered else None,
                 }
 
 
@@ -150,7 +162,7 @@ def convention_table(runs: list[RunResult], targets: tuple[float, ...]) -> Table
 
 def warnings_of(run: RunResult) -> list[dict[str, str]]:
     """Warnings of every stage, in the order of the stages, each said once."""
-    found = {}
+    found: dict[tuple[str, str], dict[str, str]] = {}
     for part in (run.axis_meta, run.fits, run.stability, run.conventions):
         for entry in part.get("warnings") or []:
             found.setdefault((entry["code"], entry["message"]), {"code": entry["code"], "message": entry["message"]})

@@ -1,7 +1,7 @@
 """Conventions that count the matrix products of a transformer one by one, from its shape.
 
-Symbols: L n_layers, d d_model, h n_heads, k n_kv_heads, e head_dim, ff d_ff, V vocab_size, s seq_len, w window. A product
-of an m x n by an n x p matrix takes 2 m n p FLOPs forward and twice that backward.
+Symbols: L n_layers, d d_model, h n_heads, k n_kv_heads, e head_dim, ff d_ff, V vocab_size, s seq_len, w window. A
+product of an m x n by an n x p matrix takes 2 m n p FLOPs forward and twice that backward.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ def megatron(
     leaves_out="embedding look-ups; the causal half; norms and scalars",
     source="karpathy/nanochat nanochat/gpt.py estimate_flops",
 )
-def nanochat(
-    block_matmul_params: float, head_params: float, attention_width: float, attention_keys: float
-) -> float:
+def nanochat(block_matmul_params: float, head_params: float, attention_width: float, attention_keys: float) -> float:
     """nanochat: 6 (weights of linear layers) + sum over layers of 12 h e min(w, s).
 
     karpathy/nanochat nanochat/gpt.py estimate_flops. For GPT-2 124M this is nanoGPT's "exact" count (its
@@ -59,8 +57,8 @@ def nanochat(
     formula="3 * (2 * vocab_size * d_model + n_layers * (6 * d_model * n_heads * head_dim + 4 * seq_len * n_heads"
     " * head_dim + 3 * n_heads * seq_len + 2 * n_heads * head_dim * d_model) + 2 * d_model * mlp_matrices * active_ff"
     " + 2 * d_model * vocab_size)",
-    counts="the embedding as a product, the head; query, key, value and output matrices as if no heads were shared; the "
-    "full attention square and its softmax; feed-forward layers",
+    counts="the embedding as a product, the head; query, key, value and output matrices as if no heads were shared; "
+    "the full attention square and its softmax; feed-forward layers",
     leaves_out="the causal half; the saving of grouped queries; the router; windows",
     source="Hoffmann 2022 (arXiv 2203.15556), appendix F",
 )
@@ -76,8 +74,8 @@ def chinchilla(
 ) -> float:
     """Chinchilla: 3 {2sVd + L [6sd(he) + 4s^2(he) + 3hs^2 + 2s(he)d + 4sd ff] + 2sdV} / s.
 
-    Hoffmann 2022 (arXiv 2203.15556), appendix F, forward times 3. The paper's feed-forward layer has two matrices; gated
-    ones and experts enter here by the width that a token passes. Its table A4 leaves both vocabulary terms out.
+    Hoffmann 2022 (arXiv 2203.15556), appendix F, forward times 3. The paper's feed-forward layer has two matrices;
+    gated ones and experts enter here by the width that a token passes. Its table A4 leaves both vocabulary terms out.
     """
     attention = 6 * d_model * n_heads * head_dim + 4 * seq_len * n_heads * head_dim
     softmax_and_output = 3 * n_heads * seq_len + 2 * n_heads * head_dim * d_model
@@ -122,7 +120,7 @@ def deepseek_6n2(n_layers: float, d_model: float, vocab_size: float) -> float:
     formula="6 * (block_matmul_params + head_params) + 12 * attention_width * attention_keys",
     counts="weights that a token passes in attention, feed-forward layers (router, top-k and shared experts) and head; "
     "attention within the window, no causal mask",
-    leaves_out="embedding look-ups; the causal half; block norms (OLMo-core adds query and key norms and biases, below 0.1 %)",
+    leaves_out="embedding look-ups; the causal half; norms and biases (there, those inside attention count)",
     source="allenai/OLMo-core src/olmo_core/nn num_flops_per_token @004aeff, before it counted causal pairs",
 )
 def olmo(block_matmul_params: float, head_params: float, attention_width: float, attention_keys: float) -> float:
@@ -139,13 +137,11 @@ def olmo(block_matmul_params: float, head_params: float, attention_width: float,
     leaves_out="embedding look-ups; masked pairs; block norms",
     source="allenai/OLMo-core src/olmo_core/nn/attention num_flops_per_token, since it counts causal pairs",
 )
-def olmo_causal(
-    block_matmul_params: float, head_params: float, attention_width: float, causal_keys: float
-) -> float:
+def olmo_causal(block_matmul_params: float, head_params: float, attention_width: float, causal_keys: float) -> float:
     """OLMo-core's newer count: as `olmo`, with exactly the pairs that the mask leaves.
 
-    allenai/OLMo-core src/olmo_core/nn/attention/__init__.py (its own note: attention terms of older logs are about twice
-    as large). A full layer's query sees (s + 1) / 2 keys on average.
+    allenai/OLMo-core src/olmo_core/nn/attention/__init__.py (its own note: attention terms of older logs are about
+    twice as large). A full layer's query sees (s + 1) / 2 keys on average.
     """
     return 6 * (block_matmul_params + head_params) + 12 * attention_width * causal_keys
 
@@ -154,8 +150,8 @@ def olmo_causal(
     formula="3 * (2 * d_model * mlp_matrices * active_ff + 2 * router_params + n_layers * (2 * d_model * (d_model"
     " + 2 * n_kv_heads * d_model / n_heads) + 2 * d_model**2 + 4 * seq_len * d_model + 3 * seq_len * n_heads)"
     " + 2 * d_model * vocab_size)",
-    counts="gated layers, grouped queries, top-k and shared experts, the router; the full attention square with mask and "
-    "softmax (3 s h); the head",
+    counts="gated layers, grouped queries, top-k and shared experts, the router; the full attention square with mask "
+    "and softmax (3 s h); the head",
     leaves_out="embedding look-ups; the causal half; head widths other than d_model / n_heads; windows",
     source="stanford-crfm/levanter src/levanter/utils/flop_utils.py lm_flops_per_token @03c45fe, forward times 3",
 )

@@ -77,15 +77,15 @@ def all_params(n_params: float, n_layers: float, d_model: float, seq_len: float)
     counts="all parameters but learned positions, the token table as if it were a matrix product; the full attention "
     "square",
     leaves_out="the position table; the causal half; windows; all experts are counted",
-    source="karpathy/nanoGPT model.py estimate_mfu @3adf61e; PaLM (arXiv 2204.02311) appendix B",
+    source="karpathy/nanoGPT model.py estimate_mfu @0011cd4; PaLM (arXiv 2204.02311) appendix B",
 )
 def nanogpt(
     n_params: float, n_position_params: float, attention_width: float, n_layers: float, seq_len: float
 ) -> float:
     """nanoGPT and PaLM: 6 N + 12 L h e s, N without the position table.
 
-    karpathy/nanoGPT model.py estimate_mfu, after PaLM (Chowdhery 2022, arXiv 2204.02311), appendix B. GPT-2 124M without
-    biases: 875,062,886,400 FLOPs for a sequence of 1,024 (nanoGPT transformer_sizing.ipynb).
+    karpathy/nanoGPT model.py estimate_mfu, after PaLM (Chowdhery 2022, arXiv 2204.02311), appendix B. GPT-2 124M
+    without biases: 875,062,886,400 FLOPs for a sequence of 1,024 (nanoGPT transformer_sizing.ipynb).
     """
     return 6 * (n_params - n_position_params) + 12 * attention_width * n_layers * seq_len
 
@@ -116,14 +116,13 @@ def kaplan_context(n_params_nonembedding: float, n_layers: float, seq_len: float
     formula="6 * n_params - 2 * lookup_params + 12 * n_layers * d_model * seq_len",
     counts="forward all parameters but look-up tables, backward all parameters; the full attention square",
     leaves_out="the causal half; the forward look-up",
-    source="allenai/OLMo olmo/model.py num_fwd_flops + num_bck_flops, as OLMo ladder logs throughput/total_training_Gflops",
+    source="allenai/OLMo olmo/model.py num_fwd_flops + num_bck_flops (logged as throughput/total_training_Gflops)",
 )
-def olmo_ladder(
-    n_params: float, lookup_params: float, n_layers: float, d_model: float, seq_len: float
-) -> float:
+def olmo_ladder(n_params: float, lookup_params: float, n_layers: float, d_model: float, seq_len: float) -> float:
     """The first OLMo trainer: 2 (N - E) forward, 4 N backward, and 12 L d s.
 
-    allenai/OLMo olmo/model.py, num_fwd_flops and num_bck_flops; checked against the logs of allenai/OLMo-ladder: its 190M
-    model (N 267,424,512 with an untied table of 100,352 rows, L 12, d 768, s 4,096) logs 1,903,391,232 FLOPs per token.
+    allenai/OLMo olmo/model.py, num_fwd_flops and num_bck_flops; checked against the logs of allenai/OLMo-ladder: its
+    190M model (N 267,424,512 with an untied table of 100,352 rows, L 12, d 768, s 4,096) logs 1,903,391,232 FLOPs per
+    token.
     """
     return 6 * n_params - 2 * lookup_params + 12 * n_layers * d_model * seq_len

@@ -31,7 +31,7 @@ class Convention:
     source: str
 
 
-#: name -> convention, in the order in which tables show them
+#: name -> convention
 REGISTRY: dict[str, Convention] = {}
 
 #: other names of a convention
@@ -52,9 +52,7 @@ def convention(*, formula: str, counts: str, leaves_out: str, source: str) -> Ca
     def register(compute: Callable[..., float]) -> Callable[..., float]:
         code = compute.__code__
         needs = code.co_varnames[: code.co_argcount]
-        REGISTRY[compute.__name__] = Convention(
-            compute.__name__, formula, compute, needs, counts, leaves_out, source
-        )
+        REGISTRY[compute.__name__] = Convention(compute.__name__, formula, compute, needs, counts, leaves_out, source)
         return compute
 
     return register

@@ -109,7 +109,9 @@ def plateau(ln_x: np.ndarray, loss: np.ndarray, weight: np.ndarray, law: PowerLa
     expected = -law.exponent * law.coefficient * math.exp(-law.exponent * float(rows @ position / total))
     if slope > STALL * expected and slope - expected > SIGNIFICANT * noise / math.sqrt(spread):
         share = max(slope / expected, 0.0) if expected < 0 else 0.0
-        message = f"plateau: the loss has stalled; the newest quarter falls at {share:.0%} of the pace of the fitted law"
+        message = (
+            f"plateau: the loss has stalled; the newest quarter falls at {share:.0%} of the pace of the fitted law"
+        )
         return Notice("plateau", message)
     return None
 
@@ -125,5 +127,7 @@ def misfit(residual: np.ndarray, weight: np.ndarray, fall: float) -> Notice | No
     noise = float(np.sqrt(np.median(np.add.reduceat(weight * residual**2, first) / total)))
     slow = float(np.sqrt(np.average(means**2, weights=total)))
     if slow > MISFIT * fall and slow > 0.7 * noise:
-        return Notice("misfit", f"misfit: slow residuals of {slow:.4f} nats against a fall of {fall:.4f}: not a power law")
+        return Notice(
+            "misfit", f"misfit: slow residuals of {slow:.4f} nats against a fall of {fall:.4f}: not a power law"
+        )
     return None

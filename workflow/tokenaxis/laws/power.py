@@ -11,9 +11,7 @@ import numpy as np
 from tokenaxis.errors import Notice
 from tokenaxis.laws import checks
 from tokenaxis.laws.base import TOKEN_UNIT, UNBOUNDED, Fitted, Law, NotFitted, Prediction
-from tokenaxis.laws.noise import long_run_variance
 from tokenaxis.laws.normal import two_sided
-from tokenaxis.laws.projection import PowerLaw
 from tokenaxis.laws.rate import SPENT, Rate, rate_of
 from tokenaxis.laws.robust import RobustFit, robust_fit
 from tokenaxis.series import LossSeries
@@ -101,19 +99,18 @@ def _rows(series: LossSeries, rate: Rate, first: int, axis: np.ndarray) -> FitRo
     return FitRows(first, rate, ln_x, series.loss[first:], float(series.tokens[-1] - axis[-1]))
 
 
-def _best_axis(
-    series: LossSeries, rate: Rate, first: int, params: dict[str, Any]
-) -> tuple[FitRows, RobustFit]:
+def _best_axis(series: LossSeries, rate: Rate, first: int, params: dict[str, Any]) -> tuple[FitRows, RobustFit]:
     """The fit on tokens weighted by the learning rate, or on plain tokens where the rows say so clearly."""
     rows = _rows(series, rate, first, rate.weighted_tokens)
     found = robust_fit(rows.ln_x, rows.loss, params)
     if rows.offset <= 0.0 or not rate.constant:
         return rows, found
     plain = _rows(series, rate, first, series.tokens)
-    other = robust_fit(plain.ln_x, plain.loss, params)
-    effective = len(rows.loss) / max(found.inflation, 1.0)
-    evidence = 0.5 * effective * math.log(max(found.variance, 1e-300) / max(other.variance, 1e-300))
-    return (plain, other) if evidence > AXIS_EVIDENCE else (rows, found)
+    gain = found.misfit_on(rows.ln_x) / max(found.misfit_on(plain.ln_x), 1e-300)
+    evidence = 0.5 * len(rows.loss) / max(found.inflation, 1.0) * math.log(max(gain, 1e-300))
+    if evidence <= AXIS_EVIDENCE:
+        return rows, found
+    return plain, robust_fit(plain.ln_x, plain.loss, params)
 
 
 def _notices(series: LossSeries, rate: Rate, found: RobustFit, noise: float) -> list[Notice]:
@@ -128,7 +125,7 @@ def _notices(series: LossSeries, rate: Rate, found: RobustFit, noise: float) -> 
         if notice is not None:
             notices.append(notice)
     if found.exponent_sd > 0.9 * found.prior_sd:
-        message = "the rows say little about the exponent: it rests on the prior"
+        message = "the exponent is not identified by these rows: it rests on the prior"
         notices.append(Notice("exponent_from_prior", message))
     if 0 < series.nonfinite_tail < NONFINITE_ROWS:
         notices.append(Notice("nonfinite_tail", f"the loss is nan or inf in the last {series.nonfinite_tail} rows"))

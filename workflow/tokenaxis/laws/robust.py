@@ -29,7 +29,8 @@ class RobustFit:
         variance: of a row's residual. inflation: of the variance of their mean by slow drift.
         covariance: (3, 3) of (L0, A, ln alpha), prior included.
         prior_sd: standard deviation of the prior on ln alpha.
-        bin_ln_x, bin_loss, bin_rows: (bins,) what was fitted.
+            bin_ln_x, bin_loss, bin_rows: (bins,) what was fitted; bin_weight: (bins,) robust weights; bins: their rows.
+        within: sum of squares of the (clipped) rows about the means of their bins.
     """
 
     law: PowerLaw
@@ -40,11 +41,19 @@ class RobustFit:
     bin_ln_x: np.ndarray
     bin_loss: np.ndarray
     bin_rows: np.ndarray
+    bin_weight: np.ndarray
+    bins: Bins
+    within: float
 
     @property
     def exponent_sd(self) -> float:
         """Standard deviation of ln(exponent)."""
         return math.sqrt(max(float(self.covariance[2, 2]), 0.0))
+
+    def misfit_on(self, ln_x: np.ndarray) -> float:
+        """Least sum of squares of the same bins' losses on another axis, (rows,) ln x, rows about their bins included."""
+        problem = Problem.of(self.bins.mean(ln_x), self.bin_loss, self.bin_weight, math.inf)
+        return optimum(problem, None, ZOOM_ROUNDS).sum_of_squares + self.within
 
     def standard_error(self, target: float) -> float:
         """Of ln X at which the law reaches `target` (delta method): g' H^-1 g of method.md section 2."""
@@ -72,8 +81,20 @@ def robust_fit(ln_x: np.ndarray, loss: np.ndarray, params: dict[str, Any]) -> Ro
     prior = _Prior(params["prior_exponent"], params["prior_exponent_sd"], long_run)
     law = optimum(problem, prior, ZOOM_ROUNDS, found.scan, found.weight)
     covariance = _covariance(law, position, found.weight, long_run, prior.spread)
-    variance = float(residual.var())
-    return RobustFit(law, variance, inflation, covariance, prior.spread, position, problem.loss, bins.rows)
+    total = float(residual @ residual)
+    return RobustFit(
+        law=law,
+        variance=float(residual.var()),
+        inflation=inflation,
+        covariance=covariance,
+        prior_sd=prior.spread,
+        bin_ln_x=position,
+        bin_loss=problem.loss,
+        bin_rows=bins.rows,
+        bin_weight=found.weight,
+        bins=bins,
+        within=max(total - float(bins.rows @ np.square(problem.loss - found.law.loss(position))), 0.0),
+    )
 
 
 @dataclass(frozen=True)

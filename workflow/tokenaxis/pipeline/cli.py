@@ -21,7 +21,6 @@ def parser(stage: str, about: str) -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(prog=f"scripts/{stage}.py", description=about)
     options.add_argument("--params", type=Path, default=Path("params.yaml"), help="params.yaml, or a section as JSON")
     options.add_argument("--manifest", type=Path, help="a shard of the sweep (Snakemake); default: the whole sweep")
-    options.add_argument("--results", type=Path, help="results/<sweep>; needed with --manifest")
     options.add_argument("--run", metavar="ID", help="only this run")
     options.add_argument("--jobs", type=int, default=1, help="processes; 0 = as many as there are cores")
     options.add_argument("--log", type=Path, help="a file that gets a copy of what is printed")
@@ -48,14 +47,12 @@ def work_from(args: argparse.Namespace) -> Work:
     """The task that the options describe."""
     if args.manifest is None:
         return from_params(args.params)
-    if args.results is None:
-        raise TokenAxisError("--manifest needs --results")
-    return from_manifest(args.manifest, args.params, args.results)
+    return from_manifest(args.manifest, args.params)
 
 
 def runs_main(about: str, argv: list[str] | None = None) -> int:
     """Run the stage `runs`. -> exit status."""
-    from tokenaxis.pipeline.runner import REFUSED, prune_folder
+    from tokenaxis.pipeline.runner import REFUSED, prune_folder, refusal_line
     from tokenaxis.stages import runs
 
     args = parser("runs", about).parse_args(argv)
@@ -63,8 +60,12 @@ def runs_main(about: str, argv: list[str] | None = None) -> int:
     with expected(say) as outcome:
         found, root, results, strict = _found(args)
         content = runs.write(found, root, results)
+        refusals: dict[str, list[str]] = {}
         for item in content["refused"]:
-            say(f"refused: {item['name']}: {item['reason']}" + (f" -- {item['remedy']}" if item["remedy"] else ""))
+            reason = item["reason"] + (f" -- {item['remedy']}" if item["remedy"] else "")
+            refusals.setdefault(reason, []).append(item["name"])
+        for reason, names in refusals.items():
+            say(refusal_line(names, reason))
         ids = {run["id"] for run in content["runs"]}
         for stage in PER_RUN:
             prune_folder(results / stage, ids, (*STAGES[stage].suffixes, REFUSED))
@@ -79,7 +80,7 @@ def _found(args: argparse.Namespace) -> tuple[dict[str, Any], Path, Path, bool]:
     """(what is in the sweep directory, that directory, results/<sweep>, whether a refusal is a failure)."""
     if args.manifest is not None:
         found = store.read_json(args.manifest)
-        return found, Path(found["root"]), args.results, found["strict"]
+        return found, Path(found["root"]), Path(found["results"]), found["strict"]
     from tokenaxis import params
     from tokenaxis.stages import runs
 
@@ -121,7 +122,7 @@ class Console:
                 file.write(line + "\n")
 
 
-class expected:  # noqa: N801 - reads as a statement: `with expected(say) as outcome:`
+class expected:
     """Turns an expected failure into one line and exit status 2; other exceptions pass."""
 
     def __init__(self, say: Callable[[str], None]):

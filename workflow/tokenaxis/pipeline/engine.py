@@ -1,14 +1,16 @@
-"""What the Snakefile does when it is parsed: find runs, write shard manifests and parameter files, drop stale indexes."""
+"""What the Snakefile does when it is parsed: find runs, write what jobs read, drop stale indexes."""
 
 from __future__ import annotations
 
+import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tokenaxis import params, store
 from tokenaxis.errors import TokenAxisError
-from tokenaxis.pipeline.fingerprints import code_files, data_files
+from tokenaxis.pipeline.fingerprints import code_digest
 from tokenaxis.pipeline.ledger import drop_if_touched
 from tokenaxis.pipeline.spec import PER_RUN, STAGES
 from tokenaxis.pipeline.work import ENGINE, index_path
@@ -61,13 +63,12 @@ class Plan:
         return str(self.results / ENGINE / "sweep.json")
 
     def params(self, stage: str) -> str:
-        """Path of the parameters of a stage: a file, so that a change is seen without an engine's memory of old jobs."""
+        """Path of the parameters of a stage: a file, so that no engine must remember the last ones."""
         return str(self.results / ENGINE / "params" / f"{stage}.json")
 
-    def code(self, stage: str) -> list[str]:
-        """The files whose change makes a stage's artifacts stale."""
-        script = params.HOME / "scripts" / f"{stage}.py"
-        return [str(path) for path in (script, *code_files(STAGES[stage]), *data_files(STAGES[stage]))]
+    def code(self, stage: str) -> str:
+        """Path of the digest of a stage's code and data: one file for Snakemake to look at in place of fifty."""
+        return str(self.results / ENGINE / "code" / f"{stage}.sha256")
 
 
 def settings(config: dict[str, Any], overrides: dict[str, Any], params_file: Path) -> dict[str, Any]:
@@ -117,13 +118,21 @@ def prepare(config: dict[str, Any], cores: int | None, drop_stale: bool) -> Plan
     for record in records:
         parts.setdefault(f"{shard_of(record['id'], count):03d}-of-{count:03d}", []).append(record)
     plan = Plan(results, sorted(parts), {record["id"]: label for label, part in parts.items() for record in part})
-    whole = found | {"root": str(root), "strict": config["runs"]["strict"], "shard": 0, "shards": 1}
+    whole = found | {
+        "root": str(root),
+        "results": str(results),
+        "strict": config["runs"]["strict"],
+        "shard": 0,
+        "shards": 1,
+        "label": "all",
+    }
     _write(plan.listing(), whole)
     common = {key: value for key, value in whole.items() if key not in ("refused", "passed_over")}
     for label, part in parts.items():
-        _write(plan.manifest(label), common | {"shard": int(label[:3]), "shards": count, "runs": part})
+        _write(plan.manifest(label), common | {"shard": int(label[:3]), "shards": count, "label": label, "runs": part})
     for stage in STAGES.values():
         _write(plan.params(stage.name), {name: config[name] for name in stage.sections})
+        store.write_text_if_changed(Path(plan.code(stage.name)), code_digest(stage.name) + "\n")
     if drop_stale:
         drop_stale_indexes(plan)
     return plan
@@ -143,9 +152,13 @@ def _write(path: str, data: Any) -> None:
     store.write_text_if_changed(Path(path), store.to_json(data, indent=None))
 
 
+def command(scripts: Path) -> str:
+    """The beginning of every rule's shell line: this interpreter and the folder of scripts, quoted, braces escaped."""
+    line = f"{shlex.quote(sys.executable)} {shlex.quote(str(scripts))}"
+    return line.replace("{", "{{").replace("}", "}}")
+
+
 def stop(error: TokenAxisError) -> None:
     """End Snakemake with one line and exit status 2, as every script of the project does."""
-    import sys
-
     print(f"error: {error}", file=sys.stderr)
     raise SystemExit(2)

@@ -90,8 +90,11 @@ def run_stage(name: str, work: Work, say: Callable[[str], None], jobs: int = 1, 
             summary.refused += entry["status"] == "refused"
         else:
             todo.append(task)
+    refusals: dict[str, list[str]] = {}
     for task, status, message in _each(compute, todo, jobs):
-        if message:
+        if status == "refused":
+            refusals.setdefault(message, []).append(task.run["name"])
+        elif message:
             say(message)
         if status == "failed":
             summary.failed += 1
@@ -101,6 +104,8 @@ def run_stage(name: str, work: Work, say: Callable[[str], None], jobs: int = 1, 
         if status == "ok":
             task.path(REFUSED).unlink(missing_ok=True)
         entries[task.run["id"]] = _entry(task, status)
+    for reason, names in refusals.items():
+        say(refusal_line(names, reason))
     if only is None:
         _prune(stage, work)
         ledger.entries = entries
@@ -108,6 +113,12 @@ def run_stage(name: str, work: Work, say: Callable[[str], None], jobs: int = 1, 
         if not summary.failed:
             ledger.save(name)
     return summary
+
+
+def refusal_line(names: list[str], reason: str) -> str:
+    """One line for all files that were refused for the same reason."""
+    shown = ", ".join(names[:3]) + ("" if len(names) <= 3 else f" and {len(names) - 3} more")
+    return f"refused: {shown}: {reason}"
 
 
 def _task(stage: Stage, run: dict[str, Any], work: Work, ledgers: dict[str, Ledger]) -> Task | None:
@@ -204,9 +215,7 @@ def _guarded(compute: Callable[[Task], str], task: Task) -> tuple[str, str]:
             | {"name": task.run["name"], "reason": _reason(error), "remedy": error.remedy and printable(error.remedy)},
         )
         task.path(task.stage.suffixes[-1]).unlink(missing_ok=True)
-        return "refused", f"refused: {printable(task.run['name'])}: {_reason(error)}" + (
-            f" -- {printable(error.remedy)}" if error.remedy else ""
-        )
+        return "refused", _reason(error) + (f" -- {printable(error.remedy)}" if error.remedy else "")
     except Exception:
         return "failed", f"error: {name}: this is a fault of tokenaxis\n{traceback.format_exc()}"
 

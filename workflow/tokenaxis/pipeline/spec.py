@@ -42,9 +42,7 @@ STAGES: dict[str, Stage] = {
             suffixes=("parquet",),
             code=(*_BASE, "readers", "axis", "arrow.py", "store.py", "stages/token_axis.py"),
         ),
-        Stage(
-            "fits", ("token_axis",), ("fits",), ("json",), code=(*_LAWS, "arrow.py", "store.py", "stages/fits.py")
-        ),
+        Stage("fits", ("token_axis",), ("fits",), ("json",), code=(*_LAWS, "arrow.py", "store.py", "stages/fits.py")),
         Stage(
             "stability",
             ("token_axis", "fits"),

@@ -56,7 +56,7 @@ def index_path(results: Path, stage: str, label: str) -> Path:
     return results / ENGINE / "index" / stage / f"{label}.json"
 
 
-def from_manifest(manifest: Path, section_file: Path, results: Path) -> Work:
+def from_manifest(manifest: Path, section_file: Path) -> Work:
     """A shard, as Snakemake hands it over: a manifest and a file with sections of params.yaml.
 
     Raises:
@@ -69,13 +69,13 @@ def from_manifest(manifest: Path, section_file: Path, results: Path) -> Work:
     return Work(
         sweep=data["sweep"],
         root=Path(data["root"]),
-        results=results,
+        results=Path(data["results"]),
         params=sections,
         runs=data["runs"],
         targets=data["targets"],
         shard=data["shard"],
         shards=data["shards"],
-        label=manifest.stem,
+        label=data["label"],
         strict=data["strict"],
     )
 

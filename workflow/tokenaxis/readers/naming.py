@@ -11,7 +11,7 @@ from tokenaxis.errors import Notice, TokenAxisError
 
 #: one alias is preferred over a later one unless the later has more than this many times as many values: a mean that
 #: is logged once at the end must not hide the loss of every step
-_MUCH_MORE = 10
+_MUCH_MORE = 4
 
 _ALIASES = {alias: (column.name, rank) for column in COLUMNS for rank, alias in enumerate(column.aliases)}
 #: "train_loss_step" (Lightning) and the like come after every alias of columns.py
@@ -20,10 +20,9 @@ _ELAPSED = re.compile(
     r"(?:(?:total|train|training|wall|wall_clock|elapsed|cumulative|cum|relative|run)_?time|time_elapsed|elapsed|wallclock"
     r"|walltime|_?runtime)(?:_(ms|s|sec|secs|seconds|min|minutes|h|hours))?"
 )
-_SECONDS = {None: 1.0, "ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0}
-_SECONDS |= {"h": 3600.0, "hours": 3600.0}
+_PER_SECOND = {"ms": 1000.0, "min": 1 / 60, "minutes": 1 / 60, "h": 1 / 3600, "hours": 1 / 3600}
 _SET_LOSS = re.compile(r"(?:eval|val|valid|validation|test)_.*(?:cross_?entropy_?loss|cross_?entropy|ce_loss|lm_loss|loss)")
-_KIND_NAMES = frozenset(("type", "split", "phase", "mode", "set", "stage", "kind", "dataset", "partition"))
+_KIND_NAMES = frozenset(("type", "split", "phase", "mode", "set", "stage", "kind", "event", "partition"))
 #: words in a `type` column -> the loss that such a row holds
 KINDS = {"train": "train_loss", "training": "train_loss"}
 KINDS |= dict.fromkeys(("val", "valid", "validation", "eval", "evaluation", "test", "dev"), "val_loss")
@@ -36,12 +35,12 @@ class Source:
     Attributes:
         index: position in the log's list of names.
         name: the log's own name.
-        scale: factor to the canonical unit.
+        per_unit: how many of the log's units make one canonical unit (1000 for ms); values are divided by it.
     """
 
     index: int
     name: str
-    scale: float = 1.0
+    per_unit: float = 1.0
 
 
 @dataclass
@@ -87,8 +86,8 @@ def resolve(names: Sequence[str], declared: Mapping[str, str] | None = None) -> 
     for index, (name, key) in enumerate(zip(names, keys, strict=True)):
         hit = _meaning(key)
         if hit is not None:
-            canonical, rank, scale = hit
-            ranked.setdefault(canonical, {}).setdefault(rank, []).append(Source(index, name, scale))
+            canonical, rank, per_unit = hit
+            ranked.setdefault(canonical, {}).setdefault(rank, []).append(Source(index, name, per_unit))
     found = Naming({name: [groups[rank] for rank in sorted(groups)] for name, groups in ranked.items()})
     for canonical, name in (declared or {}).items():
         found.candidates[canonical] = [[_declared(canonical, name, names, keys)]]
@@ -112,6 +111,20 @@ def choose(groups: list[list[Source]], values: Mapping[int, int]) -> list[Source
     return best
 
 
+def role(name: str, declared: Mapping[str, str]) -> str | None:
+    """What one of a log's names may stand for: a canonical name, "kind" for a `type` column, or None."""
+    for canonical, own in declared.items():
+        if own == name:
+            return canonical
+    key = normalise(name)
+    hit = _meaning(key)
+    if hit is not None:
+        return hit[0]
+    if _SET_LOSS.fullmatch(key):
+        return "val_loss"
+    return "kind" if key in _KIND_NAMES else None
+
+
 def names_a_step(names: Sequence[str]) -> bool:
     """Whether one of a log's names is known to be the step."""
     return any(_ALIASES.get(normalise(name), ("",))[0] == "step" for name in names)
@@ -128,7 +141,7 @@ def missing_column(canonical: str, names: Sequence[str]) -> TokenAxisError:
 
 
 def _meaning(key: str) -> tuple[str, int, float] | None:
-    """(canonical name, rank, scale) of a normalised name."""
+    """(canonical name, rank, units per canonical unit) of a normalised name."""
     hit = _ALIASES.get(key)
     if hit is not None:
         return (*hit, 1.0)
@@ -140,7 +153,7 @@ def _meaning(key: str) -> tuple[str, int, float] | None:
     elif "time" in key or "elapsed" in key or "clock" in key:
         match = _ELAPSED.fullmatch(key)
         if match is not None:
-            return "elapsed_s", 100, _SECONDS[match.group(1)]
+            return "elapsed_s", 100, _PER_SECOND.get(match.group(1), 1.0)
     return None
 
 

@@ -26,6 +26,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     (r"\.(png|jpe?g|gif|svg|webp|bmp|tiff?)$", "an image"),
     (r"\.(pdf|docx?|pptx?|xlsx?)$", "a document"),
     (r"\.(pt|pth|ckpt|safetensors|bin|h5|hdf5|npy|npz|pkl|pickle|onnx|gguf|model|distcp)$", "a checkpoint or array"),
+    (r"\.json$", "JSON without a history of losses"),
     (r"\.(zip|tar|tgz|bz2|xz|zst|7z|gz)$", "an archive"),
 )
 
@@ -74,10 +75,6 @@ def _no_reader(sample: Sample) -> Recognition:
     looks_like_log = _LOG_NAME.search(sample.name) is not None
     if not sample.head.strip():
         return _empty(sample, looks_like_log)
-    if is_binary(sample.head):
-        if looks_like_log:
-            return _refused("is binary, not a text table or log", "remove it, or name it for what it is")
-        return Recognition(passed_over=_kind(sample.name) or "a binary file of no known log format")
     kind = _kind(sample.name)
     if kind is not None and not looks_like_log:
         return Recognition(passed_over=kind)
@@ -85,6 +82,10 @@ def _no_reader(sample: Sample) -> Recognition:
         lacking = reader.lacks(sample) if reader.lacks is not None else None
         if lacking is not None:
             return Recognition(refused=lacking)
+    if is_binary(sample.head):
+        if looks_like_log:
+            return _refused("is binary, not a text table or log", "remove it, or name it for what it is")
+        return Recognition(passed_over="a binary file of no known log format")
     if kind is not None:
         return Recognition(passed_over=kind)
     if looks_like_log and (_MENTIONS_LOSS.search(sample.head) or _MENTIONS_LOSS.search(sample.tail)):

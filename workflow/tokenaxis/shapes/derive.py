@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tokenaxis.facts import Fact, FactStore, weakest
+from tokenaxis.facts import ABSENT, Fact, FactStore, weakest
 from tokenaxis.shapes import attention, feed_forward, tables
 from tokenaxis.shapes.rule import Rule
 
@@ -20,7 +20,7 @@ VECTORS_SHARE = 0.03
 
 @dataclass(frozen=True)
 class Derivation:
-    """How a quantity was derived: `formula` in the names of `inputs`, in Python's notation; what it takes for granted."""
+    """How a quantity was derived: `formula` in the names of `inputs`, in Python's notation, and what it assumes."""
 
     formula: str
     inputs: tuple[str, ...]
@@ -47,8 +47,8 @@ class Shape:
 def complete(given: FactStore) -> Shape:
     """Derive all that can be derived; what was given is never replaced, and `given` itself stays as it is.
 
-    A derived value's source is the weakest of its inputs', or "assumed" where the rule takes something for granted;
-    its note is the formula.
+    A derived value's source is the weakest of its inputs', "assumed" where the rule takes something for granted, or
+    ABSENT where it only says that the model lacks something; its note is the formula.
     """
     shape = Shape(given.copy())
     for key in _RULES:
@@ -101,8 +101,7 @@ def _resolve(key: str, given: FactStore, shape: Shape, pending: frozenset[str]) 
 
 def _offer(rule: Rule, inputs: list[Fact], shape: Shape) -> None:
     value: Any = rule.compute(*(fact.value for fact in inputs))
-    # without inputs a rule states what the absence of a fact means; the model as stated is what says so
-    source = "assumed" if rule.assumes else weakest(fact.source for fact in inputs) if inputs else "declared"
+    source = "assumed" if rule.assumes else weakest(fact.source for fact in inputs) if inputs else ABSENT
     remarks = (f"assumed: {rule.assumes}" if rule.assumes else None, rule.note)
     note = "; ".join((f"= {rule.formula}", *(remark for remark in remarks if remark)))
     shape.facts.offer(rule.key, value, source, note)

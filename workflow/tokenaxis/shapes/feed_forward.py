@@ -14,7 +14,7 @@ _DENSE = "no experts are stated: a dense model"
 
 def is_mixture(facts: FactStore) -> bool:
     """Whether the model has routed experts."""
-    return facts.value("moe_experts", 0) > 1
+    return bool(facts.value("moe_experts", 0) > 1)
 
 
 def is_dense(facts: FactStore) -> bool:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from tokenaxis.facts import FactStore
 from tokenaxis.shapes.rule import Rule
 
 
-def _says(**expected: Any) -> Callable[[FactStore], bool]:
-    """A condition: the named facts are given and have these values."""
-    return lambda facts: all(facts.value(key) == value for key, value in expected.items())
+def _tied(facts: FactStore) -> bool:
+    return facts.value("tied_embeddings") is True
 
 
 def _looked_up_positions(facts: FactStore) -> bool:
-    return facts.value("position_embedding") == "learned"
-
-
-def _no_position_table(facts: FactStore) -> bool:
-    return facts.value("position_embedding") in ("sinusoidal", "rope", "alibi", "none")
+    return bool(facts.value("position_embedding") == "learned")
 
 
 def _counted_with_tied_table(facts: FactStore) -> bool:
@@ -70,7 +62,14 @@ RULES: tuple[Rule, ...] = (
         when=lambda facts: _looked_up_positions(facts) and "max_positions" not in facts,
         assumes="the position table has one row per token of a sequence",
     ),
-    Rule("n_position_params", (), "0", lambda: 0, when=_no_position_table, note="positions are not learned"),
+    Rule(
+        "n_position_params",
+        ("position_embedding",),
+        "0",
+        lambda kind: 0,
+        when=lambda facts: not _looked_up_positions(facts),
+        note="positions are not learned",
+    ),
     Rule(
         "lookup_params",
         ("n_embedding_params", "head_params"),
@@ -85,7 +84,7 @@ RULES: tuple[Rule, ...] = (
         ("n_position_params",),
         "n_position_params",
         lambda positions: positions,
-        when=lambda facts: _not_counted(facts) and facts.value("tied_embeddings") is True,
+        when=lambda facts: _not_counted(facts) and _tied(facts),
         note="the tied token table serves the head's product and is no mere look-up",
     ),
     Rule(
@@ -102,7 +101,7 @@ RULES: tuple[Rule, ...] = (
         ("lookup_params", "head_params"),
         "lookup_params + head_params",
         lambda lookup, head: lookup + head,
-        when=_says(tied_embeddings=True),
+        when=_tied,
         note="all embedding tables, the tied token table among them",
     ),
     Rule(
@@ -118,7 +117,7 @@ RULES: tuple[Rule, ...] = (
         ("lookup_params",),
         "lookup_params",
         lambda lookup: lookup,
-        when=lambda facts: facts.value("tied_embeddings") is True and _no_vocabulary(facts),
+        when=lambda facts: _tied(facts) and _no_vocabulary(facts),
         assumes="the size of the tied token table is unknown, and it is left out",
     ),
     Rule(
@@ -134,7 +133,7 @@ RULES: tuple[Rule, ...] = (
         ("n_params", "table_params"),
         "n_params - table_params",
         lambda total, tables: total - tables,
-        when=lambda facts: not _head_unsaid(facts) and facts.value("tied_embeddings") is True,
+        when=lambda facts: not _head_unsaid(facts) and _tied(facts),
     ),
     Rule(
         "n_params_nonembedding",
@@ -156,6 +155,6 @@ RULES: tuple[Rule, ...] = (
         ("n_params_nonembedding", "table_params"),
         "n_params_nonembedding + table_params",
         lambda body, tables: body + tables,
-        when=lambda facts: "n_params_nonembedding" in facts and facts.value("tied_embeddings") is True,
+        when=lambda facts: "n_params_nonembedding" in facts and _tied(facts),
     ),
 )

@@ -14,7 +14,7 @@ from tokenaxis.pipeline.ledger import Ledger, stamp
 from tokenaxis.pipeline.runner import REFUSED
 
 if TYPE_CHECKING:
-    from tokenaxis.comparison.model import RunResult, Sweep
+    from tokenaxis.comparison.model import RunResult
     from tokenaxis.pipeline.work import Work
 
 #: written last; carries the fingerprint of the whole folder
@@ -57,9 +57,7 @@ def _make(
     results = [_result(work, run) for run in work.runs if run["id"] in made_of]
     sweep = Sweep(work.sweep, results, refused, passed_over, work.params, tokenaxis.__version__)
     (folder / SUMMARY).unlink(missing_ok=True)  # until it is there again, the folder counts as unfinished
-    comparison.make(sweep, work.params["comparison"], folder)
-    summary = store.read_json(folder / SUMMARY)
-    store.write_json(folder / SUMMARY, summary | {"schema": "tokenaxis/comparison/1", "fingerprint": fingerprint})
+    comparison.make(sweep, work.params["comparison"], folder, fingerprint)
 
 
 def console_table(work: Work) -> str:
@@ -73,7 +71,7 @@ def console_table(work: Work) -> str:
     summary = store.read_json(work.results / "comparison" / SUMMARY)
     if summary is None:
         raise TokenAxisError("there is no comparison yet", remedy="run snakemake --cores 8, or dvc repro")
-    return comparison.console_table(summary) + f"\nreport: {work.results / 'comparison' / 'index.html'}"
+    return comparison.console_table(summary, str(work.results / "comparison" / "index.html"))
 
 
 def _listing(work: Work) -> dict[str, Any]:

@@ -20,7 +20,8 @@ def inputs(run: dict[str, Any], work: Work) -> list[Any]:
 def compute(task: Task) -> str:
     """Write `<run>.json`. -> "ok" """
     params = fit_params(task.work)
-    report = targets.answer(load_series(task, params), params)
+    series, reason = load_series(task, params)
+    report = targets.answer(series, params, reason)
     store.write_json(task.path("json"), task.stamp("fits") | report.as_dict())
     return "ok"
 
@@ -33,10 +34,11 @@ def fit_params(work: Work) -> dict[str, Any]:
     return params
 
 
-def load_series(task: Task, params: dict[str, Any]) -> LossSeries:
-    """The loss series of a run that the parameters choose."""
+def load_series(task: Task, params: dict[str, Any]) -> tuple[LossSeries, str]:
+    """(the loss series of a run that the parameters choose, why this loss)."""
     columns, meta = store.read_parquet(task.path("parquet", "token_axis"))
-    return targets.series_from(columns, meta, task.run["declared"], params)
+    loss, reason = targets.choose_loss(columns, params)
+    return targets.series_from(columns, meta, task.run["declared"], loss), reason
 
 
 def warm_up() -> None:

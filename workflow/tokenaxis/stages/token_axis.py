@@ -32,7 +32,7 @@ def compute(task: Task) -> str:
         TokenAxisError: the log cannot be used; the reason and the remedy.
     """
     run, declaration = task.run, Declaration.from_dict(task.run["declared"])
-    raw = readers.read(str(task.work.root / run["files"][0]["path"]), declaration, run["format"])
+    raw = readers.read(str(task.work.root / run["files"][0]["path"]), declaration, readers.by_name(run["format"]))
     axis = build_axis(raw, declaration, run["name"], task.work.params["token_axis"]["tokens_convention"])
     meta = axis.meta | {"schema": "tokenaxis/token_axis/1", "run": run["id"]}
     store.write_parquet(task.path("parquet"), axis.columns, meta, task.fingerprint)

@@ -24,8 +24,7 @@ def run_ids(paths: Sequence[str]) -> list[str]:
     slugs = [_slug(path) for path in paths]
     taken = Counter(slug.lower() for slug in slugs)
     return [
-        slug if taken[slug.lower()] == 1 else f"{slug}-{_digest(path)}"
-        for slug, path in zip(slugs, paths, strict=True)
+        slug if taken[slug.lower()] == 1 else f"{slug}-{_digest(path)}" for slug, path in zip(slugs, paths, strict=True)
     ]
 
 

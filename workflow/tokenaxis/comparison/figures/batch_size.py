@@ -45,11 +45,13 @@ def draw(found: list[TradeOff]) -> Drawing | None:
     left.set_title("What a larger batch costs")
     right.set_title("Tokens against steps")
     _legend(figure, entries)
-    text = "Each point is a run at one target; filled: the batch was fixed (the best run at each batch size is fitted), open:"
-    text += " it changed on the way (placed at its mean batch). Curves: E = E_min + S_min·B (McCandlish et al. 2018), where"
-    text += " three batch sizes or more allow it; the dotted line is the fitted critical batch size E_min/S_min."
-    return Drawing("batch_size", "Batch size: tokens against steps", text,
-                   "Two log-log charts: tokens to each target against batch size, and tokens against steps", figure)  # fmt: skip
+    text = "Each point is a run at one target; filled: the batch was fixed (the best run at each batch size is fitted),"
+    text += (
+        " open: it changed on the way (placed at its mean batch). Curves: E = E_min + S_min·B (McCandlish et al. 2018),"
+    )
+    text += " where three batch sizes or more allow it; the dotted line is the critical batch size E_min/S_min."
+    alt = "Two log-log charts: tokens to each target against batch size, and tokens against steps"
+    return Drawing("batch_size", "Batch size: tokens against steps", text, alt, figure)
 
 
 def _tokens_panel(axes: Axes, entry: TradeOff, index: int) -> None:
@@ -60,7 +62,7 @@ def _tokens_panel(axes: Axes, entry: TradeOff, index: int) -> None:
         cell = point.cell
         if cell.low is not None and cell.high is not None:
             axes.plot([point.batch] * 2, [cell.low, cell.high], color=colour, alpha=0.45, linewidth=2)
-        axes.plot([point.batch], [cell.tokens], MARKERS[index], color=colour, markersize=5,
+        axes.plot([point.batch], [cell.tokens or 0.0], MARKERS[index], color=colour, markersize=5,
                   markerfacecolor=colour if point.fixed else PAPER, zorder=3)  # fmt: skip
     critical = entry.critical
     if critical.tokens_min is not None and critical.steps_min is not None and critical.batch is not None:
@@ -75,8 +77,8 @@ def _steps_panel(axes: Axes, entry: TradeOff, index: int) -> None:
 
     colour = SERIES[index % len(SERIES)]
     for point in entry.points:
-        tokens = point.cell.tokens or np.nan
-        axes.plot([tokens / point.batch], [tokens], MARKERS[index], color=colour, markersize=5,
+        needed = point.cell.tokens or np.nan
+        axes.plot([needed / point.batch], [needed], MARKERS[index], color=colour, markersize=5,
                   markerfacecolor=colour if point.fixed else PAPER, zorder=3)  # fmt: skip
     critical = entry.critical
     if critical.tokens_min is not None and critical.steps_min is not None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tokenaxis.comparison.figures.style import GRID, MARKERS, SERIES, Drawing, legend, log_ticks, new_figure, shown_name
 from tokenaxis.comparison.quantities import flop
 from tokenaxis.comparison.quantities import target as target_text
 from tokenaxis.comparison.tables import Table, flops_field
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: runs in the figure; the rest is in the table
 MOST_ROWS = 40
@@ -24,14 +29,16 @@ def draw(table: Table, target: float | None) -> Drawing | None:
     order = sorted(runs, key=lambda run: (min(runs[run].values()), run))[:MOST_ROWS]
     names = sorted({name for run in order for name in runs[run]})
     what = "FLOP per token" if key == "flops_per_token" else f"FLOP until {target_text(target or 0)} nats per token"
-    _figure = _drawn(runs, order, names, what)
+    figure = _drawn(runs, order, names, what)
     caption = f"{what} under each convention; the bar is the range over conventions. The run that needs least is first."
     if len(runs) > len(order):
         caption += f" {len(runs) - len(order)} more runs are in the table."
-    return Drawing("conventions", "Compute under each convention", caption, f"Dot plot of {what}, one row a run", _figure)
+    return Drawing(
+        "conventions", "Compute under each convention", caption, f"Dot plot of {what}, one row a run", _figure
+    )
 
 
-def _drawn(runs: dict[str, dict[str, float]], order: list[str], names: list[str], what: str):  # noqa: ANN202
+def _drawn(runs: dict[str, dict[str, float]], order: list[str], names: list[str], what: str) -> Figure:
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -43,7 +50,7 @@ def _drawn(runs: dict[str, dict[str, float]], order: list[str], names: list[str]
     axes.set_xlim(low, high)
     axes.xaxis.set_major_locator(FixedLocator(log_ticks(low, high, most=6)))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: flop(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: flop(value).replace(".00e", "e").replace("0e", "e")))
     for row, run in enumerate(order):
         found = runs[run]
         axes.plot([min(found.values()), max(found.values())], [row, row], color=GRID, linewidth=7, zorder=1)
@@ -56,7 +63,9 @@ def _drawn(runs: dict[str, dict[str, float]], order: list[str], names: list[str]
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(f"{what} (logarithmic)")
     handles = [
-        Line2D([], [], color=SERIES[index % len(SERIES)], marker=MARKERS[index % len(SERIES)], linestyle="", markersize=5)
+        Line2D(
+            [], [], color=SERIES[index % len(SERIES)], marker=MARKERS[index % len(SERIES)], linestyle="", markersize=5
+        )
         for index in range(len(names))
     ]
     legend(figure, handles, names)

@@ -24,8 +24,6 @@ from tokenaxis.comparison.quantities import target as target_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: the token axis begins at this fraction of the longest run (before it the loss plunges), or before the first crossing
-FIRST_SHOWN = 1 / 50
 #: a predicted crossing farther out than this many times the longest run is left to the table
 LAST_SHOWN = 12.0
 #: more runs than this: raw losses would be a grey carpet, only smoothed curves are drawn
@@ -39,10 +37,11 @@ def draw(answers: Answers, curves: dict[str, Curve], palette: Palette) -> Drawin
         return None
     figure = new_figure(5.0)
     axes = figure.subplots()
-    low, high = _token_limits(answers, drawn)
+    bottom, top = _loss_limits(answers, drawn)
+    low, high = _token_limits(answers, drawn, top)
     token_axis(axes.xaxis, low, high, "tokens consumed (logarithmic)")
     axes.set_ylabel("loss (nats per token)")
-    axes.set_ylim(*_loss_limits(answers, drawn, low))
+    axes.set_ylim(bottom, top)
     for curve in sorted(drawn, key=lambda curve: curve.run in palette):  # grey ones below
         _curve(axes, curve, palette, raw=len(drawn) <= MOST_RAW)
     _targets(axes, answers)
@@ -58,24 +57,28 @@ def draw(answers: Answers, curves: dict[str, Curve], palette: Palette) -> Drawin
     )
 
 
-def _token_limits(answers: Answers, drawn: list[Curve]) -> tuple[float, float]:
+def _loss_limits(answers: Answers, drawn: list[Curve]) -> tuple[float, float]:
+    """From below the lowest loss or target to as far above the highest target; the first plunge is left out."""
+    import numpy as np
+
+    values = np.concatenate([curve.smooth.value for curve in drawn])
+    bottom, top = values.min(), np.quantile(values, 0.98)
+    if answers.targets:
+        bottom = min(bottom, answers.targets[-1])
+        top = min(values.max(), max(answers.targets[0], bottom) + max(0.7 * (answers.targets[0] - bottom), 0.3))
+    margin = 0.05 * max(top - bottom, 1e-3)
+    return float(bottom - margin), float(max(top, bottom + margin) + margin)
+
+
+def _token_limits(answers: Answers, drawn: list[Curve], top: float) -> tuple[float, float]:
+    """From where the first curve comes into view, or before the first crossing, to past the last near one."""
     longest = max(curve.smooth.tokens[-1] for curve in drawn)
     ends = [cell.high or cell.tokens or 0 for cell in answers.cells.values() if cell.status == "predicted"]
     high = max([longest * 1.15] + [end * 1.15 for end in ends if end <= longest * LAST_SHOWN])
-    earliest = min(curve.smooth.tokens[0] for curve in drawn)
-    crossings = [cell.low or cell.tokens for cell in answers.cells.values() if cell.tokens]
-    return max(earliest, min([longest * FIRST_SHOWN] + [crossing / 2 for crossing in crossings])), high
-
-
-def _loss_limits(answers: Answers, drawn: list[Curve], low: float) -> tuple[float, float]:
-    import numpy as np
-
-    shown = [curve.smooth.value[curve.smooth.tokens >= low] for curve in drawn]
-    values = np.concatenate([value for value in shown if len(value)] or [drawn[0].smooth.value])
-    bottom = min([values.min(), *answers.targets]) if answers.targets else values.min()
-    top = max([np.quantile(values, 0.995), *answers.targets]) if answers.targets else np.quantile(values, 0.995)
-    margin = 0.06 * max(top - bottom, 1e-3)
-    return float(bottom - margin), float(top + margin)
+    visible = [curve.smooth.tokens[curve.smooth.value <= top] for curve in drawn]
+    starts = [float(tokens[0]) for tokens in visible if len(tokens)]
+    crossings = [(cell.low or cell.tokens) / 1.5 for cell in answers.cells.values() if cell.tokens]
+    return min([*starts, *crossings, longest / 2]), high
 
 
 def _curve(axes: Axes, curve: Curve, palette: Palette, raw: bool) -> None:

@@ -18,11 +18,15 @@ from tokenaxis.comparison.figures.style import (
     shown_name,
     token_axis,
 )
-from tokenaxis.comparison.quantities import plural
+from tokenaxis.comparison.quantities import natural, plural
 from tokenaxis.comparison.quantities import target as target_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+#: intervals are drawn for this many runs, the most important ones; more would hide each other
+MOST_BANDS = 3
 
 
 def draw(answers: Answers, windows: list[Windows], palette: Palette) -> Drawing | None:
@@ -43,7 +47,8 @@ def draw(answers: Answers, windows: list[Windows], palette: Palette) -> Drawing 
     left = len(weight) - len(targets)
     caption = (
         "Each point is what a fit on the log up to that many tokens answers. A line that has become level, with a "
-        "narrow band, can be trusted; the mark at its end is the present answer (filled: reached, where the true "
+        "narrow band (the interval, drawn for three runs at most), can be trusted; the mark at its end is the present "
+        "answer (filled: reached, where the true "
         "crossing shows how good the earlier predictions were). Below the dotted diagonal the target lies in the past."
     )
     if left:
@@ -64,30 +69,27 @@ def _panel(axes: Axes, target: float, entries: list[Windows], answers: Answers, 
     bottom, top = min([bottom, *answered]) / 1.35, max([top, *answered]) * 1.35
     token_axis(axes.yaxis, float(bottom), float(min(top, 50 * max([high, *answered]))), "predicted tokens")
     axes.axline((low, low), (high, high), color=MUTED, linewidth=0.8, linestyle=":", zorder=0)
+    banded = [run for run in palette.runs if run in {entry.run for entry in entries}][:MOST_BANDS]
     for entry in sorted(entries, key=lambda entry: entry.run in palette):
         known, colour = entry.run in palette, palette.colour(entry.run)
-        rows = _thin(len(entry.predicted))
-        tokens, predicted = entry.window_tokens[rows], entry.predicted[rows]
-        if known:
-            ends = np.where(np.isfinite(entry.high[rows]), entry.high[rows], top * 10)
-            axes.fill_between(tokens, entry.low[rows], ends, where=np.isfinite(entry.low[rows]) & np.isfinite(predicted),
+        tokens, predicted = entry.window_tokens, entry.predicted
+        if entry.run in banded:
+            ends = np.where(np.isfinite(entry.high), entry.high, top * 10)
+            axes.fill_between(tokens, entry.low, ends, where=np.isfinite(entry.low) & np.isfinite(predicted),
                               color=colour, alpha=0.12, linewidth=0)  # fmt: skip
         axes.plot(tokens, predicted, color=colour, linewidth=1.3 if known else 0.6, alpha=1 if known else 0.5)
         cell = answers.cells.get((entry.run, target))
         if known and cell and cell.answered:
-            axes.plot(entry.window_tokens[-1:], [cell.tokens], palette.marker(entry.run), color=colour, markersize=5,
-                      markerfacecolor=colour if cell.status == "reached" else PAPER, zorder=4, clip_on=False)  # fmt: skip
+            face = colour if cell.status == "reached" else PAPER
+            axes.plot(entry.window_tokens[-1:], [cell.tokens or 0.0], palette.marker(entry.run), color=colour,
+                      markersize=5, markerfacecolor=face, zorder=4, clip_on=False)  # fmt: skip
     axes.set_title(f"{target_text(target)} nats per token")
-
-
-def _thin(rows: int, most: int = 150) -> slice:
-    return slice(None, None, max(1, rows // most))
 
 
 def _legend(figure: object, runs: list[str], palette: Palette) -> None:
     from matplotlib.lines import Line2D
 
-    named = sorted({run for run in runs if run in palette})
+    named = sorted({run for run in runs if run in palette}, key=natural)
     handles = [Line2D([], [], color=palette.colour(run), marker=palette.marker(run), markersize=5) for run in named]
     labels = [shown_name(run) for run in named]
     others = len(set(runs)) - len(named)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tokenaxis.comparison.quantities import elided, short
+from tokenaxis.comparison.quantities import elided, natural, short
 from tokenaxis.errors import printable
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ INK, MUTED, GRID, PAPER = "#1f2328", "#656d76", "#d8dee4", "#ffffff"
 #: told apart by readers with any common colour vision, and on white as well as on near-black (their dark twins)
 SERIES = ("#0b62b8", "#d1500a", "#0a8a5f", "#a03a92", "#b88a00", "#2aa5d6", "#7a4b1e", "#d6457a")
 OTHERS = "#9aa4ae"
-MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p")
+MARKERS = ("o", "s", "D", "^", "v", "p", "h", "<")
 CSS_VARIABLES = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper", OTHERS: "others"} | {
     colour: f"series-{index}" for index, colour in enumerate(SERIES)
 }
@@ -89,7 +89,7 @@ def drawing_style() -> Iterator[None]:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         with matplotlib.rc_context():
             matplotlib.rcdefaults()
-            matplotlib.rcParams.update(_RC)
+            matplotlib.rcParams.update(_RC)  # type: ignore[arg-type]
             yield
 
 
@@ -123,13 +123,13 @@ def shown_name(run: str) -> str:
 class Palette:
     """A colour and a marker for the runs that matter most; every other run is grey.
 
-    Args:
-        highlighted: run ids, most important first; the first eight get a colour.
+    Attributes:
+        runs: the runs that have a colour: the first eight of `highlighted`, most important first.
     """
 
     def __init__(self, highlighted: Sequence[str]):
-        self.runs = sorted(highlighted[: len(SERIES)])
-        self._index = {run: index for index, run in enumerate(self.runs)}
+        self.runs = list(highlighted[: len(SERIES)])
+        self._index = {run: index for index, run in enumerate(sorted(self.runs, key=natural))}
 
     def __contains__(self, run: str) -> bool:
         return run in self._index
@@ -146,7 +146,9 @@ def token_axis(axis: Any, low: float, high: float, label: str | None = "tokens")
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     set_scale, set_limits = (
-        (axis.axes.set_xscale, axis.axes.set_xlim) if axis.axis_name == "x" else (axis.axes.set_yscale, axis.axes.set_ylim)
+        (axis.axes.set_xscale, axis.axes.set_xlim)
+        if axis.axis_name == "x"
+        else (axis.axes.set_yscale, axis.axes.set_ylim)
     )
     set_scale("log")
     set_limits(low, high)

@@ -96,6 +96,8 @@ def read_table(content: Content, declaration: Declaration, reader: str) -> RawLo
     """Read a delimited table whose bytes are at hand, for this reader and those of formats that are tables."""
     if is_binary(content.data[:8192]):
         raise TokenAxisError("is binary, not a text table")
+    if b"\n" not in content.data:
+        content.data = content.data.replace(b"\r", b"\n")
     dialect = detect(content.data[: 1 << 20], declaration.columns)
     if dialect is None:
         raise TokenAxisError("is not a table: its first line names no columns", remedy="give it a header line")

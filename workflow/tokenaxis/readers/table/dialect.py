@@ -60,13 +60,26 @@ def split(line: str, delimiter: str) -> list[str]:
     if delimiter == " ":
         return line.split()
     if delimiter == "|":
-        line = line.strip().strip("|")
+        framed = line.strip()
+        line = framed[1:-1] if len(framed) > 1 and framed[0] == framed[-1] == "|" else line
     if '"' in line:
         try:
-            return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+            return next(csv.reader(line.split("\n"), delimiter=delimiter, skipinitialspace=True), [])
         except csv.Error:
             pass
     return line.split(delimiter)
+
+
+def is_open(lines: list[str], delimiter: str) -> bool:
+    """Whether a quoted cell goes on beyond these lines."""
+    if delimiter == " " or not any('"' in line for line in lines):
+        return False
+    try:
+        for _ in csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True):
+            pass
+    except csv.Error as error:
+        return "end of data" in str(error)
+    return False
 
 
 def is_rule(line: str) -> bool:
@@ -91,7 +104,7 @@ def torn_tail(body: bytes, dialect: Dialect) -> int | None:
     width = len(dialect.names)
     if len(cells) < width:
         return start
-    if text.count('"') % 2:
+    if is_open([text], dialect.delimiter):
         return start
     window = body[max(0, start - 8192) : start].decode("utf-8", "replace").splitlines()[1 if start > 8192 else 0 :]
     earlier = [split(line, dialect.delimiter) for line in window[-100:] if line.strip()]

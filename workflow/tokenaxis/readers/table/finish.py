@@ -49,7 +49,7 @@ def finish(parsed: Parsed, naming: Naming, reader: str) -> RawLog:
     for canonical, source in chosen.items():
         values = parsed.values[source.index]
         values = values if everything else values[keep]
-        log.columns[canonical] = values if source.scale == 1.0 else values * source.scale
+        log.columns[canonical] = values if source.per_unit == 1.0 else values / source.per_unit
         log.names[canonical] = source.name
         for kind, rows in parsed.unusable.get(source.index, {}).items():
             rows = rows if everything else rows[keep[rows]]

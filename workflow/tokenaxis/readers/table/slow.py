@@ -11,7 +11,7 @@ from tokenaxis.columns import normalise
 from tokenaxis.errors import Notice
 from tokenaxis.readers import cells
 from tokenaxis.readers.naming import KINDS, Naming
-from tokenaxis.readers.table.dialect import Dialect, is_rule, split
+from tokenaxis.readers.table.dialect import Dialect, is_open, is_rule, split
 from tokenaxis.readers.table.parsed import KIND_CODES, Parsed
 
 if TYPE_CHECKING:
@@ -140,29 +140,37 @@ def parse(body: memoryview, dialect: Dialect, naming: Naming) -> Parsed:
         naming: the columns to read.
     """
     rows = _Rows(dialect, naming)
-    delimiter = dialect.delimiter
-    pending, pending_line = "", 0
-    stream = io.BytesIO(body)
-    for line, raw in enumerate(stream, dialect.header_line + 1):
+    pending: list[tuple[int, str]] = []
+    for line, raw in enumerate(io.BytesIO(body), dialect.header_line + 1):
         text = raw.decode("utf-8", "replace").rstrip("\r\n\0")
-        if pending:
-            text, pending = pending + "\n" + text, ""
-        else:
-            pending_line = line
-        if text.count('"') % 2 and line - pending_line < _QUOTED_LINES:
-            pending = text
+        if not pending and '"' not in text:
+            _add(rows, line, text)
             continue
-        _add(rows, pending_line, text, delimiter)
-    if pending:
-        _add(rows, pending_line, pending, delimiter)
+        pending.append((line, text))
+        open_still = is_open([part for _, part in pending], rows.dialect.delimiter)
+        if not open_still or len(pending) == _QUOTED_LINES:
+            _add_quoted(rows, pending)
+            pending = []
+    _add_quoted(rows, pending)
     return rows.parsed()
 
 
-def _add(rows: _Rows, line: int, text: str, delimiter: str) -> None:
+def _add_quoted(rows: _Rows, pending: list[tuple[int, str]]) -> None:
+    """A row whose quoted cells may span lines; lines that do not make one row together are taken one by one."""
+    if len(pending) > 1:
+        whole = "\n".join(text for _, text in pending)
+        if len(split(whole, rows.dialect.delimiter)) == rows.width:
+            _add(rows, pending[0][0], whole)
+            return
+    for line, text in pending:
+        _add(rows, line, text)
+
+
+def _add(rows: _Rows, line: int, text: str) -> None:
     stripped = text.strip()
     if not stripped or stripped[0] == "#" or (stripped[0] in "|-+=:" and is_rule(stripped)):
         return
     if stripped == rows.dialect.header:
         rows.header(list(rows.dialect.names))
         return
-    rows.add(line, split(text, delimiter))
+    rows.add(line, split(text, rows.dialect.delimiter))

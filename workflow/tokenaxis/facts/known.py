@@ -1,173 +1,13 @@
-"""Facts with their provenance, and the rule that decides between two values of one key."""
+"""The facts that the project understands: their kinds, units and meanings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: sources, strongest first: the user, the training loop's own words, a logger that was tapped, what a reader or an
-#: agent found out, a measurement, and what was taken for granted. Same order as trainmeter's.
-PRECEDENCE: tuple[str, ...] = ("declared", "emitted", "tapped", "detected", "measured", "assumed")
 
-#: relative difference up to which two numbers are the same fact: float noise of a few roundings, no rounded figure
-SAME_NUMBER = 1e-9
-
-
-def rank(source: str) -> int:
-    """Place of `source` in PRECEDENCE, 0 the strongest; a source that is not known comes after all that are."""
-    return PRECEDENCE.index(source) if source in PRECEDENCE else len(PRECEDENCE)
-
-
-def weakest(sources: Iterable[str]) -> str:
-    """The weakest of `sources`: that of a value derived from all of them.
-
-    Raises:
-        ValueError: there are none.
-    """
-    return max(sources, key=rank)
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two values state the same fact; numbers within float noise do, 1 and True do not."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return one == other or math.isclose(one, other, rel_tol=SAME_NUMBER)
-    return bool(one == other)
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One statement about a run.
-
-    Attributes:
-        key: what it is about; see KNOWN.
-        value: JSON-ready.
-        source: who says so, one of PRECEDENCE.
-        note: how it was found or derived, in words; None if there is nothing to say.
-    """
-
-    key: str
-    value: Any
-    source: str
-    note: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """{value, source, note} as artifacts hold it."""
-        return {"value": self.value, "source": self.source, "note": self.note}
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """Two sources that disagree: the fact in force and the one that it overrules."""
-
-    kept: Fact
-    ignored: Fact
-
-    def as_dict(self) -> dict[str, Any]:
-        """{key, kept: {value, source, note}, ignored: {value, source, note}}."""
-        return {"key": self.kept.key, "kept": self.kept.as_dict(), "ignored": self.ignored.as_dict()}
-
-
-class FactStore:
-    """All that was said about one run; per key the strongest source is in force, the latest of equally strong ones.
-
-    Nothing offered is lost: `conflicts` gives what was overruled, `rejected` what could not be a value of its key.
-    """
-
-    def __init__(self, facts: Iterable[Fact] = ()) -> None:
-        self._offers: dict[str, dict[tuple[str, Any], Fact]] = {}
-        self._kept: dict[str, Fact] = {}
-        self._rejected: dict[tuple[str, str, str], tuple[Fact, str]] = {}
-        for fact in facts:
-            self.offer(fact.key, fact.value, fact.source, fact.note)
-
-    def offer(self, key: str, value: Any, source: str, note: str | None = None) -> None:
-        """Hear one statement. A value that its key cannot have is set aside with the reason (see `rejected`)."""
-        fact = Fact(key, value, source, note)
-        reason = KNOWN[key].problem(value) if key in KNOWN else _not_json(value)
-        if reason is not None:
-            self._rejected[key, source, repr(value)] = (fact, reason)
-            return
-        # a key that changes during a run keeps one entry per source, so that a ramp of 1,000 batches costs one
-        mark = (source, None if key in KNOWN and KNOWN[key].varies else repr(value))
-        offers = self._offers.setdefault(key, {})
-        offers.pop(mark, None)
-        offers[mark] = fact
-        kept = self._kept.get(key)
-        if kept is None or rank(source) <= rank(kept.source):
-            self._kept[key] = fact
-
-    def get(self, key: str) -> Fact | None:
-        """The fact in force, or None."""
-        return self._kept.get(key)
-
-    def value(self, key: str, default: Any = None) -> Any:
-        """The value in force, or `default`."""
-        fact = self._kept.get(key)
-        return default if fact is None else fact.value
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._kept
-
-    def __iter__(self) -> Iterator[Fact]:
-        return iter(self._kept.values())
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    @property
-    def conflicts(self) -> list[Conflict]:
-        """Statements that differ from the fact in force, by key, in the order in which they came."""
-        return [
-            Conflict(kept, offer)
-            for key, kept in sorted(self._kept.items())
-            for offer in self._offers[key].values()
-            if not same(offer.value, kept.value)
-        ]
-
-    @property
-    def rejected(self) -> list[tuple[Fact, str]]:
-        """Statements that are no value of their key, each with the reason."""
-        return list(self._rejected.values())
-
-    def copy(self) -> FactStore:
-        """An independent store with the same content."""
-        other = FactStore()
-        other._offers = {key: dict(offers) for key, offers in self._offers.items()}
-        other._kept, other._rejected = dict(self._kept), dict(self._rejected)
-        return other
-
-    def as_dict(self) -> dict[str, dict[str, Any]]:
-        """key -> {value, source, note} of the facts in force."""
-        return {key: self._kept[key].as_dict() for key in sorted(self._kept)}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Mapping[str, Any]]) -> FactStore:
-        """The inverse of `as_dict` (conflicts are not in it)."""
-        return cls(Fact(key, entry["value"], entry["source"], entry.get("note")) for key, entry in data.items())
-
-
-def gather(declared: Mapping[str, Any], logged: Iterable[Mapping[str, Any]] = ()) -> FactStore:
-    """Everything known about a run before anything is derived.
-
-    Args:
-        declared: a declaration as `Declaration.as_dict` gives it; its `facts` and the fields that are facts themselves
-            (seq_len, tokens_per_step, planned_tokens, planned_steps) count as declared.
-        logged: the token axis' `facts`: mappings with key, value, source, note, in the order they were found.
-    """
-    store = FactStore(Fact(fact["key"], fact["value"], fact["source"], fact.get("note")) for fact in logged)
-    for key in ("seq_len", "tokens_per_step", "planned_tokens", "planned_steps"):
-        if declared.get(key) is not None:
-            store.offer(key, declared[key], "declared")
-    for key, value in declared.get("facts", {}).items():
-        store.offer(key, value, "declared")
-    return store
-
-
-def _not_json(value: Any) -> str | None:
+def not_json(value: Any) -> str | None:
     """Why `value` cannot stand in a JSON artifact; None if it can."""
     if value is None:
         return "it is null"
@@ -176,9 +16,9 @@ def _not_json(value: Any) -> str | None:
     if isinstance(value, str | bool | int | float):
         return None
     if isinstance(value, list | tuple):
-        return next((problem for item in value if (problem := _not_json(item))), None)
+        return next((problem for item in value if (problem := not_json(item))), None)
     if isinstance(value, dict):
-        return next((problem for item in value.values() if (problem := _not_json(item))), None)
+        return next((problem for item in value.values() if (problem := not_json(item))), None)
     return f"a {type(value).__name__} has no place in JSON"
 
 
@@ -203,7 +43,7 @@ class KnownFact:
 
     def problem(self, value: Any) -> str | None:
         """Why `value` cannot be a value of this key; None if it can."""
-        if (reason := _not_json(value)) is not None:
+        if (reason := not_json(value)) is not None:
             return reason
         if self.kind == "text":
             return None if isinstance(value, str) and value else "it should be text"
@@ -293,6 +133,7 @@ _RUN = (
     KnownFact("torch", "text", "", "version of PyTorch"),
     KnownFact("cuda", "text", "", "version of CUDA"),
     KnownFact("trainmeter", "text", "", "version of trainmeter"),
+    KnownFact("finished", "flag", "", "whether the log holds the end of the run"),
     KnownFact("exit_status", "amount", "", "exit status of the training command, 128 + n when signal n ended it"),
 )
 # fmt: on

@@ -1,0 +1,241 @@
+"""The report page: self-contained, hostile text stays text, a structure for every reader; in a real browser."""
+
+from __future__ import annotations
+
+import html.parser
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tokenaxis.comparison import Sweep, make
+
+from tests.unit.test_comparison_fake_sweep import PARAMS, make_run, make_sweep, with_id
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'; drop table runs; --",
+    "</style></title></svg><b>",
+    "{{ 7 * 7 }}{% raw %}",
+    "über-実験-🙂",
+    "nul\x00 esc\x1b[31m bidi\u202e line\u2028",
+    "javascript:alert(1)",
+    "caf\udce9",
+]
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Structure(html.parser.HTMLParser):
+    """Elements, attributes and nesting of a page."""
+
+    def __init__(self, text: str):
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.faults: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        self.faults += [f"<{tag}> is not closed" for tag in self.open]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> closes something else")
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self.open):
+            self.words.append(data)
+
+    def attributes(self, name: str) -> list[str]:
+        return [attrs[name] or "" for _, attrs in self.tags if name in attrs]
+
+
+def page_of(sweep: Sweep, folder: Path) -> str:
+    make(sweep, PARAMS, folder)
+    return (folder / "index.html").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """(file, text) of the fake sweep's page."""
+    folder = tmp_path_factory.mktemp("page")
+    return folder / "index.html", page_of(make_sweep(), folder)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """(file, text) of a page whose runs, files, warnings, facts and parameters are out to break it."""
+    runs = [with_id(make_run(str(number)), name) for number, name in enumerate(HOSTILE)]
+    for run, text in zip(runs, HOSTILE, strict=True):
+        run.axis_meta["warnings"] = [{"code": text, "message": text}]
+        run.axis_meta["format"] = text
+        run.conventions["facts"][text] = {"value": text, "source": text, "note": text}
+        run.conventions["conflicts"] = [{"key": text, "kept": text, "ignored": text}]
+        run.fits["targets"][0] |= {"status": "not_available", "tokens": None, "reason": text}
+    refused = [{"name": text, "reason": text, "remedy": text} for text in HOSTILE]
+    sweep = Sweep(
+        HOSTILE[0], runs, refused, [{"name": text, "reason": text} for text in HOSTILE], {HOSTILE[0]: HOSTILE[1]}
+    )
+    folder = tmp_path_factory.mktemp("hostile")
+    return folder / "index.html", page_of(sweep, folder)
+
+
+def test_every_element_is_closed_and_every_id_is_used_once(page: tuple[Path, str]) -> None:
+    structure = Structure(page[1])
+    assert structure.faults == []
+    ids = structure.attributes("id")
+    # matplotlib's clip paths and markers have the same id for the same content
+    own = [name for name in ids if not re.fullmatch(r"[mp][0-9a-f]{10}", name)]
+    assert sorted(own) == sorted(set(own))
+
+
+def test_every_reference_inside_the_page_has_its_place(page: tuple[Path, str]) -> None:
+    structure = Structure(page[1])
+    ids = set(structure.attributes("id"))
+    inner = {link[1:] for link in structure.attributes("href") if link.startswith("#")}
+    assert inner - ids == set()
+    assert {name for names in structure.attributes("aria-labelledby") for name in names.split()} <= ids
+
+
+def test_nothing_is_fetched_from_anywhere(page: tuple[Path, str]) -> None:
+    structure = Structure(page[1])
+    assert structure.attributes("src") == []
+    for link in structure.attributes("href"):
+        assert not re.match(r"[a-z]+:|//|/", link) or link == "data:,", link
+    assert "@import" not in page[1] and "url(http" not in page[1]
+
+
+def test_links_beside_the_page_lead_to_files_that_exist(page: tuple[Path, str]) -> None:
+    links = {
+        link for link in Structure(page[1]).attributes("href") if not link.startswith(("#", "data:", "../passports/"))
+    }
+    assert "targets.csv" in links and "figures/loss.svg" in links
+    assert [link for link in sorted(links) if not (page[0].parent / link).exists()] == []
+    assert "../passports/gpt_4Kbs.md" in page[1]
+
+
+def test_headings_go_down_one_level_at_a_time(page: tuple[Path, str]) -> None:
+    levels = [int(tag[1]) for tag, _ in Structure(page[1]).tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+
+
+def test_tables_have_header_cells_with_a_scope(page: tuple[Path, str]) -> None:
+    headers = [attrs for tag, attrs in Structure(page[1]).tags if tag == "th"]
+    assert headers and all(attrs.get("scope") in ("row", "col") for attrs in headers)
+
+
+def test_tokens_are_short_with_every_digit_in_the_tooltip(page: tuple[Path, str]) -> None:
+    text = page[1]
+    assert re.search(r'title="2,1[89]\d,\d\d\d\.\d+ tokens, 90% interval from [^"]+">2\.19M<', text)
+
+
+def test_what_the_page_must_say(page: tuple[Path, str]) -> None:
+    words = " ".join(Structure(page[1]).words)
+    for text in (
+        "gpt_2Kbs reaches 1.60 nats per token first",
+        "line 14 is cut off",
+        "delete the file or repair the line",
+        "commands.sh",
+        "an attempt was resumed: 21 rows were trained again",
+        "fits.interval_level",
+        "tokenaxis 0.1.0",
+    ):
+        assert text in words
+
+
+def test_hostile_text_stays_text(hostile: tuple[Path, str]) -> None:
+    structure = Structure(hostile[1])
+    assert structure.faults == []
+    tags = {tag for tag, _ in structure.tags}
+    assert "img" not in tags and [tag for tag, _ in structure.tags].count("script") == 1
+    assert not any(name.startswith("on") for _, attrs in structure.tags for name in attrs)
+    assert not any(link.startswith("javascript:") for link in structure.attributes("href"))
+    words = " ".join(structure.words)
+    for text in HOSTILE[:6]:
+        assert text in words
+    assert "49" not in re.findall(r"\{\{ 7 \* 7 \}\}|\b49\b", words)
+
+
+def test_control_characters_are_spelled_out(hostile: tuple[Path, str]) -> None:
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e\u2028]", hostile[1])
+    assert "nul\\x00 esc\\x1b[31m bidi\\u202e" in hostile[1]
+    assert "caf\\xe9" in hostile[1]
+
+
+def test_hostile_pages_have_one_place_per_run(hostile: tuple[Path, str]) -> None:
+    structure = Structure(hostile[1])
+    places = [name for name in structure.attributes("id") if name.startswith("run-")]
+    assert len(set(places)) == len(HOSTILE)
+
+
+@pytest.mark.parametrize("name", ["#0b62b8", "fill: #1f2328"])
+def test_a_run_named_like_a_colour_keeps_its_name(name: str, tmp_path: Path) -> None:
+    text = page_of(Sweep("s", [with_id(make_run("a"), name), make_run("b")]), tmp_path)
+    assert text.count(f">{name}<") > 3
+
+
+def test_the_page_of_a_sweep_without_runs_says_so(tmp_path: Path) -> None:
+    structure = Structure(
+        page_of(Sweep("empty", [], [{"name": "a.csv", "reason": "no rows", "remedy": None}]), tmp_path)
+    )
+    assert structure.faults == []
+    words = " ".join(structure.words)
+    assert "There is nothing to compare" in words and "no rows" in words
+
+
+# --- in a browser -----------------------------------------------------------------------------------------------------
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-logging=stderr",
+    "--v=0",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    """A Chromium, if the machine has one."""
+    found = next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
+    if found is None:
+        pytest.skip("no Chromium on this machine: the page is tested without a browser only")
+    return found
+
+
+def in_browser(browser: str, file: Path, profile: Path, *flags: str) -> tuple[str, str]:
+    """(the page's HTML after its scripts ran, what the browser wrote to its log)."""
+    command = [browser, *FLAGS, f"--user-data-dir={profile}", "--dump-dom", *flags, file.as_uri()]
+    environment = {**os.environ, "HOME": str(profile)}
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+    assert run.returncode == 0, run.stderr[-2000:]
+    return run.stdout, run.stderr
+
+
+@pytest.mark.parametrize("which", ["page", "hostile"])
+def test_the_page_loads_in_a_browser_without_console_errors(
+    which: str, browser: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    file = request.getfixturevalue(which)[0]
+    dom, log = in_browser(browser, file, tmp_path)
+    assert "CONSOLE" not in log, log[-2000:]
+    assert dom.count("<button") >= 20  # the script ran: headers of sortable tables became buttons

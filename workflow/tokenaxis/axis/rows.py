@@ -1,0 +1,84 @@
+"""Rows of a raw log that can be used as rows: a step that is a whole number, in the order of training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tokenaxis.axis.attempts import is_newest_first
+from tokenaxis.axis.wording import counted
+from tokenaxis.errors import Notice, TokenAxisError
+
+if TYPE_CHECKING:
+    from tokenaxis.readers.base import RawLog
+
+#: whole numbers above this are not exact in float64
+_LARGEST_STEP = 2.0**53
+_REMEDY = "declare the column that counts optimizer steps, e.g. `columns: {step: global_step}`"
+
+
+@dataclass(frozen=True)
+class UsableRows:
+    """Rows in the order of training.
+
+    Attributes:
+        step: int64 (rows,).
+        columns: canonical name -> float64 (rows,), without `step`.
+        lines: int64 (rows,), 1-based lines of the file.
+        bad_lines: lines of rows that are unusable as rows, ascending.
+        warnings: what was set right.
+    """
+
+    step: np.ndarray
+    columns: dict[str, np.ndarray]
+    lines: np.ndarray
+    bad_lines: list[int]
+    warnings: list[Notice]
+
+
+def usable_rows(raw: RawLog) -> UsableRows:
+    """Rows with a step that is a whole number of 0 or more; a file sorted from last to first is turned around.
+
+    Raises:
+        TokenAxisError: no row is left, or most steps are no whole numbers (epochs, fractions).
+    """
+    step = raw.columns["step"]
+    columns = {name: values for name, values in raw.columns.items() if name != "step"}
+    lines, bad_lines, warnings = raw.lines, list(raw.bad_lines), []
+    if not len(step):
+        raise TokenAxisError("no row with a usable step", remedy=_REMEDY if raw.rows_read else None)
+    whole = step.astype(np.int64) if step.min() > -_LARGEST_STEP and step.max() < _LARGEST_STEP else None
+    if whole is None or whole.min() < 0 or (whole != step).any():
+        with np.errstate(invalid="ignore"):
+            good = (step >= 0) & (step < _LARGEST_STEP) & (np.floor(step) == step)
+        _refuse_mostly_bad(step, good, lines)
+        warnings.append(_bad_step_notice(step, good, lines))
+        bad_lines = sorted(bad_lines + lines[~good].tolist())
+        whole, lines = step[good].astype(np.int64), lines[good]
+        columns = {name: values[good] for name, values in columns.items()}
+    if is_newest_first(whole):
+        text = f"the rows go backward from step {whole[0]} to {whole[-1]} (newest first): read in reverse order"
+        warnings.append(Notice("newest_first", text))
+        whole, lines = whole[::-1], lines[::-1]
+        columns = {name: values[::-1] for name, values in columns.items()}
+    return UsableRows(whole, columns, lines, bad_lines, warnings)
+
+
+def _refuse_mostly_bad(step: np.ndarray, good: np.ndarray, lines: np.ndarray) -> None:
+    if 2 * int(good.sum()) > len(step):
+        return
+    first = int(np.argmin(good))
+    raise TokenAxisError(
+        f"the step column holds no optimizer steps: {step[first]:g} is no whole number of 0 or more",
+        line=int(lines[first]),
+        remedy=_REMEDY,
+    )
+
+
+def _bad_step_notice(step: np.ndarray, good: np.ndarray, lines: np.ndarray) -> Notice:
+    bad = np.flatnonzero(~good)
+    first = f"first: {step[bad[0]]:g}, line {lines[bad[0]]}"
+    text = f"{counted(len(bad), 'row')} with a step that is no whole number of 0 or more ({first}): dropped"
+    return Notice("bad_step", text)

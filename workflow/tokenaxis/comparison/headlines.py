@@ -1,0 +1,130 @@
+"""What the sweep says, in sentences: who is first at each target, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from tokenaxis.comparison.answers import Answer, Answers, ratio
+from tokenaxis.comparison.batch_size import TradeOff
+from tokenaxis.comparison.model import Sweep
+from tokenaxis.comparison.quantities import interval, percent, plural, short, times, times_interval, whole
+from tokenaxis.comparison.quantities import target as target_text
+from tokenaxis.comparison.tables import Table, flops_field
+
+#: targets that get a sentence; the table has all
+MOST_TARGETS = 6
+
+
+def sentences(sweep: Sweep, answers: Answers, conventions: Table, found: list[TradeOff]) -> list[str]:
+    """The sentences, most important first: targets from the lowest loss, trust, batch size, compute, refused files."""
+    if not sweep.runs:
+        return ["The sweep has no run that can be compared."] + _refused(sweep)
+    if not answers.targets:
+        return ["No run was asked for a target loss: set fits.targets in params.yaml."] + _refused(sweep)
+    spoken = [target for target in reversed(answers.targets) if answers.ranking(target)][:MOST_TARGETS]
+    text = [_target_sentence(answers, target) for target in spoken]
+    unanswered = [target for target in answers.targets if not answers.ranking(target)]
+    if unanswered:
+        text.append(_unanswered_sentence(answers, unanswered))
+    text += _trust(answers) + _batch(found) + _compute(answers, conventions)
+    return text + _refused(sweep)
+
+
+def _target_sentence(answers: Answers, target: float) -> str:
+    first, *others = answers.ranking(target)
+    verb = "reaches" if first.status == "reached" else "is predicted to reach"
+    place = " first" if others else ""
+    after = f"after {short(first.tokens)} tokens {interval(first.low, first.high)}".rstrip()
+    steps = f" and {whole(first.step)} steps" if first.step else ""
+    text = f"{first.run} {verb} {target_text(target)} nats per token{place}, {after}{steps}"
+    if first.status == "predicted" and first.horizon:
+        text += f" ({times(first.horizon).rstrip('×')} times what it has seen)"
+    return text + (_lead(first, others) if others else "") + "."
+
+
+def _lead(first: Answer, others: list[Answer]) -> str:
+    second = others[0]
+    value, low, high = ratio(second, first)
+    if value is None:
+        return ""
+    if low is not None and low <= 1:
+        text = f"; {second.run} is next with {short(second.tokens)} tokens, and the intervals do not tell the two apart"
+    else:
+        bounds = f" {times_interval(low, high)}" if low is not None else ""
+        text = f", {times(value).rstrip('×')} times{bounds} fewer than {second.run}, the next"
+    if len(others) > 1 and others[-1].tokens and first.tokens:
+        factor = others[-1].tokens / first.tokens
+        text += f"; the last, {others[-1].run}, needs {times(factor).rstrip('×')} times as many"
+    return text
+
+
+def _unanswered_sentence(answers: Answers, targets: list[float]) -> str:
+    named = ", ".join(target_text(target) for target in targets[:8]) + (", …" if len(targets) > 8 else "")
+    counts = [answers.counts(target) for target in targets]
+    never, unknown = (sum(count[status] for count in counts) for status in ("unreachable", "not_available"))
+    return (
+        f"No run reaches or is predicted to reach {named} nats per token "
+        f"({plural(never, 'answer')} “unreachable”, {unknown} without an answer)."
+    )
+
+
+def _trust(answers: Answers) -> list[str]:
+    predicted = [cell for cell in answers.cells.values() if cell.status == "predicted"]
+    if not predicted:
+        return []
+    settled = sum(cell.verdict == "CONVERGED" for cell in predicted)
+    level = next((cell.level for cell in predicted if cell.level is not None), None)
+    text = f"Of {plural(len(predicted), 'prediction')}, {settled} " + ("has" if settled == 1 else "have") + " converged"
+    text += f" (intervals hold {percent(level)} of the time, nominally)." if level else "."
+    return [text]
+
+
+def _batch(found: list[TradeOff]) -> list[str]:
+    fitted = [entry for entry in found if entry.critical.batch is not None]
+    if not fitted:
+        return []
+    entry = min(fitted, key=lambda entry: (-entry.critical.points, entry.target))
+    critical = entry.critical
+    low = short(critical.low) if critical.low is not None else "0"
+    high = f"{short(critical.high)}]" if critical.high is not None else "unbounded)"
+    text = (
+        f"At {target_text(entry.target)} nats per token the critical batch size is {short(critical.batch)} tokens per "
+        f"step [{low}, {high}: that batch needs twice the fewest tokens and twice the fewest steps"
+    )
+    return [text + (f" ({critical.reason})." if critical.reason else ".")]
+
+
+def _compute(answers: Answers, conventions: Table) -> list[str]:
+    orders = orders_by_convention(conventions, answers.focus)
+    if len(orders) < 2 or answers.focus is None or len(next(iter(orders.values()))) < 2:
+        return []
+    firsts = {order[0] for order in orders.values()}
+    goal = f"by FLOP until {target_text(answers.focus)} nats per token"
+    if len({tuple(order) for order in orders.values()}) == 1:
+        return [f"The ranking {goal} is the same under all {len(orders)} conventions of counting."]
+    if len(firsts) == 1:
+        return [
+            f"{firsts.pop()} is first {goal} under every convention; the ranking behind it depends on the convention."
+        ]
+    each = ", ".join(f"{order[0]} under {name}" for name, order in sorted(orders.items()))
+    return [f"Which run is first {goal} depends on the convention: {each}."]
+
+
+def orders_by_convention(conventions: Table, target: float | None) -> dict[str, list[str]]:
+    """Convention -> runs by FLOP to `target`, fewest first; only runs that every convention has a number for."""
+    if target is None:
+        return {}
+    key = flops_field(target)
+    numbers: dict[str, dict[str, float]] = {}
+    for row in conventions.rows:
+        if row.get(key):
+            numbers.setdefault(row["convention"], {})[row["run"]] = row[key]
+    common = set.intersection(*(set(found) for found in numbers.values())) if numbers else set()
+    return {
+        name: sorted(common, key=lambda run: (found[run], run)) for name, found in numbers.items() if common
+    }  # fmt: skip
+
+
+def _refused(sweep: Sweep) -> list[str]:
+    if not sweep.refused:
+        return []
+    names = ", ".join(str(entry.get("name")) for entry in sweep.refused[:3]) + (", …" if len(sweep.refused) > 3 else "")
+    return [f"{plural(len(sweep.refused), 'file')} could not be used ({names}): reasons and remedies are below."]

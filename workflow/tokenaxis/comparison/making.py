@@ -1,0 +1,83 @@
+"""The comparison stage in order: answers, curves, tables, figures, summary, page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tokenaxis.comparison import files
+from tokenaxis.comparison.answers import Answers, collect
+from tokenaxis.comparison.batch_size import TradeOff, trade_offs
+from tokenaxis.comparison.curves import Curve, Windows, read_curve, read_windows
+from tokenaxis.comparison.figures import batch_size, conventions, loss, stability, style, targets
+from tokenaxis.comparison.headlines import sentences
+from tokenaxis.comparison.model import Sweep
+from tokenaxis.comparison.summary import summarise
+from tokenaxis.comparison.tablefiles import csv_bytes, parquet_bytes
+from tokenaxis.comparison.tables import Table, build, in_order
+
+
+def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint: str) -> dict[str, Any]:
+    """See `tokenaxis.comparison.make`."""
+    from tokenaxis.comparison.page.render import Material, render
+
+    answers = collect(sweep, params["baseline"])
+    curves: dict[str, Curve] = {}
+    windows: list[Windows] = []
+    for run in in_order(sweep.runs):
+        curves[run.id] = read_curve(run, len(sweep.runs))
+        windows += read_windows(run)
+    tables = build(sweep, answers, curves)
+    found = trade_offs(sweep, answers)
+    headlines = sentences(sweep, answers, tables["conventions"], found)
+    summary = summarise(sweep, answers, headlines, fingerprint)
+    for table in tables.values():
+        files.write(out / f"{table.name}.csv", csv_bytes(table))
+        files.write(out / f"{table.name}.parquet", parquet_bytes(table))
+    with style.drawing_style():
+        drawings = draw_all(answers, curves, windows, tables["conventions"], found)
+        inline = {drawing.name: _save(drawing, out / "figures", list(params["figures"])) for drawing in drawings}
+    written = {f"{drawing.name}.{kind}" for drawing in drawings for kind in params["figures"]}
+    files.remove_stale_figures(out / "figures", written)
+    material = Material(
+        sweep, answers, curves, windows, tables, found, headlines, drawings, inline, tuple(params["figures"])
+    )
+    files.write(out / "index.html", render(material).encode("utf-8"))
+    files.write(out / "summary.json", files.json_bytes(summary))  # last: whoever sees it may trust the rest
+    return summary
+
+
+def highlighted(answers: Answers) -> list[str]:
+    """Runs in the order in which they deserve a colour: the baseline, the first at each target, then by rank."""
+    order = [answers.baseline] if answers.baseline else []
+    rankings = [[cell.run for cell in answers.ranking(target)] for target in reversed(answers.targets)]
+    for place in range(max((len(ranking) for ranking in rankings), default=0)):
+        order += [ranking[place] for ranking in rankings if place < len(ranking)]
+    return list(dict.fromkeys([*order, *answers.runs]))
+
+
+def draw_all(
+    answers: Answers,
+    curves: dict[str, Curve],
+    windows: list[Windows],
+    convention_table: Table,
+    found: list[TradeOff],
+) -> list[style.Drawing]:
+    """Every figure that there is data for, in the page's order."""
+    palette = style.Palette(highlighted(answers))
+    drawn = (
+        loss.draw(answers, curves, palette),
+        targets.draw(answers, palette),
+        stability.draw(answers, windows, palette),
+        batch_size.draw(found),
+        conventions.draw(convention_table, answers.focus),
+    )
+    return [drawing for drawing in drawn if drawing is not None]
+
+
+def _save(drawing: style.Drawing, folder: Path, kinds: list[str]) -> bytes:
+    """Write the figure in each of `kinds` and return it as svg for the page."""
+    svg = style.rendered(drawing.figure, "svg")
+    for kind in kinds:
+        files.write(folder / f"{drawing.name}.{kind}", svg if kind == "svg" else style.rendered(drawing.figure, kind))
+    return svg

@@ -1,0 +1,122 @@
+"""CSV that Weights & Biases exports from a chart: `"Step","RUN - train/loss","RUN - train/loss__MIN",...`.
+
+Runs stand side by side, each with MIN and MAX twins; one run is read, the only one or the one that a declared column
+belongs to. `Step` is the number of the log call there, which is not the optimizer step unless each step was logged.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from tokenaxis.columns import LOSSES, normalise
+from tokenaxis.declarations import Declaration
+from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers import naming
+from tokenaxis.readers.base import RawLog, Reader, Sample
+from tokenaxis.readers.content import read_content
+from tokenaxis.readers.formats import table
+from tokenaxis.readers.table.dialect import Dialect, detect
+
+NAME = "wandb-export"
+_TWIN = re.compile(r"__(MIN|MAX)$")
+_SEPARATOR = " - "
+_SHOWN = 6
+
+
+def sniff(sample: Sample) -> int:
+    """Certain when the header has a step and columns `RUN - METRIC` with MIN and MAX twins."""
+    head = sample.head
+    if b"__MIN" not in head or b" - " not in head:
+        return 0
+    first = head.split(b"\n", 1)[0].decode("utf-8", "replace")
+    name = first.split(",", 1)[0].strip().strip('"')
+    return 90 if normalise(name) in ("step", "_step", "train_global_step", "trainer_global_step") else 0
+
+
+def read(path: str, declaration: Declaration) -> RawLog:
+    """Read one run of an export.
+
+    Raises:
+        TokenAxisError: it holds several runs and no declared column says which.
+    """
+    content = read_content(path)
+    dialect = detect(content.data[: 1 << 22], declaration.columns)
+    if dialect is None:
+        raise TokenAxisError("is not a table: its first line names no columns")
+    run = _run(dialect, declaration)
+    found = _naming(dialect, run, declaration)
+    if not found.has_step():
+        raise naming.missing_column("step", dialect.names)
+    if not found.has_loss():
+        raise naming.missing_column("train_loss", [name for name in dialect.names if _owner(name) == run])
+    log = table.read_body(content, dialect, found, NAME)
+    _drop_rows_of_other_runs(log)
+    if "step" not in declaration.columns:
+        message = (
+            f"{log.names['step']!r} is the number of the log call in an export, which is the optimizer step only "
+            "if each step was logged"
+        )
+        log.warnings.append(Notice("step_is_log_index", message))
+    return log
+
+
+def _owner(name: str) -> str | None:
+    """The run that a column belongs to."""
+    return name.rsplit(_SEPARATOR, 1)[0] if _SEPARATOR in name else None
+
+
+def _run(dialect: Dialect, declaration: Declaration) -> str:
+    runs = list(dict.fromkeys(run for name in dialect.names if (run := _owner(name)) is not None))
+    declared = {_owner(name) for name in declaration.columns.values()} - {None}
+    chosen = [run for run in runs if run in declared]
+    if len(chosen) == 1:
+        return chosen[0]
+    if len(runs) == 1:
+        return runs[0]
+    if not runs:
+        raise TokenAxisError("has no column of the form RUN - METRIC")
+    shown = ", ".join(repr(run) for run in runs[:_SHOWN]) + (", ..." if len(runs) > _SHOWN else "")
+    example = next(name for name in dialect.names if _owner(name) == runs[0] and not _TWIN.search(name))
+    raise TokenAxisError(
+        f"holds {len(runs)} runs side by side ({shown}); a file must be one run",
+        remedy=f"export each run by itself, or declare which: `columns: {{train_loss: {example!r}}}`",
+    )
+
+
+def _naming(dialect: Dialect, run: str, declaration: Declaration) -> naming.Naming:
+    """The run's metrics under their own names; twins and other runs are no columns."""
+    names = []
+    for name in dialect.names:
+        owner = _owner(name)
+        if owner is None:
+            names.append(name)
+        else:
+            names.append("" if owner != run or _TWIN.search(name) else name.rsplit(_SEPARATOR, 1)[1])
+    declared = {c: n.rsplit(_SEPARATOR, 1)[1] if _owner(n) == run else n for c, n in declaration.columns.items()}
+    found = naming.resolve(names, declared)
+    found.candidates = {
+        canonical: [[replace(source, name=dialect.names[source.index]) for source in group] for group in groups]
+        for canonical, groups in found.candidates.items()
+    }
+    return found
+
+
+def _drop_rows_of_other_runs(log: RawLog) -> None:
+    """Rows that are blank for this run belong to a longer one."""
+    import numpy as np
+
+    losses = [name for name in LOSSES if name in log.columns]
+    keep = np.zeros(len(log.lines), bool)
+    for name in losses:
+        keep |= ~np.isnan(log.columns[name])
+    for (_, _), lines in log.unusable.items():
+        keep |= np.isin(log.lines, lines)
+    if keep.all():
+        return
+    log.columns = {name: values[keep] for name, values in log.columns.items()}
+    log.rows_read -= int((~keep).sum())
+    log.lines = log.lines[keep]
+
+
+READER = Reader(NAME, "CSV export of a Weights & Biases chart", sniff, read)

@@ -1,0 +1,251 @@
+"""Text logs, one line per event: patterns find the rows, this module turns the matches into a RawLog."""
+
+from __future__ import annotations
+
+import re
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tokenaxis.columns import LOSSES, NAMES
+from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers.base import RawLog
+from tokenaxis.readers.content import Content
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: stands for "the group took no part in the match"; no log holds it
+_ABSENT = -sys.float_info.max
+_TEXT = -sys.float_info.max / 2
+#: beyond this a float no longer counts every integer
+_LARGEST_STEP = 2.0**53
+#: bytes before the last line in which it is compared with its like
+_TORN_WINDOW = 8192
+
+Fact = tuple[str, Any, str, str | None]
+
+
+@dataclass
+class Rows:
+    """Matches of one pattern.
+
+    Attributes:
+        offsets: int64 (rows,), byte where each match begins.
+        columns: canonical name -> float64 (rows,), NaN where blank or unusable.
+        unusable: (column, kind) -> int64 rows of cells that hold no finite number.
+    """
+
+    offsets: np.ndarray
+    columns: dict[str, np.ndarray]
+    unusable: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
+
+
+def find_rows(data: bytes, pattern: re.Pattern[bytes], names: Sequence[str]) -> Rows:
+    """Every match of a pattern as a row.
+
+    Args:
+        data: the log.
+        pattern: multi-line pattern whose groups are numbers.
+        names: canonical name of each group; several groups of one name: the one that took part counts.
+    """
+    import numpy as np
+
+    offsets, cells = array("q"), [array("d") for _ in names]
+    appends = [column.append for column in cells]
+    for match in pattern.finditer(data):
+        offsets.append(match.start())
+        for append, text in zip(appends, match.groups(), strict=True):
+            if text is None:
+                append(_ABSENT)
+                continue
+            try:
+                append(float(text))
+            except ValueError:
+                append(_TEXT)
+    rows = Rows(np.array(offsets, np.int64), {})
+    for name, column in zip(names, cells, strict=True):
+        values = np.array(column, np.float64)
+        present = values != _ABSENT
+        text = values == _TEXT
+        finite = np.isfinite(values) & ~text
+        for kind, where in (("text", text), ("nan", np.isnan(values)), ("inf", np.isinf(values))):
+            if where.any():
+                earlier = rows.unusable.get((name, kind), np.empty(0, np.int64))
+                rows.unusable[name, kind] = np.union1d(earlier, np.flatnonzero(where))
+        values = np.where(finite & present, values, np.nan)
+        if name in rows.columns:
+            values = np.where(np.isnan(rows.columns[name]), values, rows.columns[name])
+        rows.columns[name] = values
+    return rows
+
+
+def torn_offset(data: bytes, patterns: Iterable[re.Pattern[bytes]]) -> int | None:
+    """Where a torn last row begins: no line end follows, and it has fewer or shorter fields than the rows before it."""
+    if data.endswith((b"\n", b"\r")):
+        return None
+    start = max(0, len(data) - _TORN_WINDOW)
+    window = data[start:]
+    for pattern in patterns:
+        matches = list(pattern.finditer(window))
+        if not matches or matches[-1].end() != len(window):
+            continue
+        last = matches[-1]
+        alike = [m.group(m.lastindex) for m in matches[:-1] if m.lastindex == last.lastindex and m.lastindex]
+        if not alike or len(last.group(last.lastindex)) < min(len(text) for text in alike):
+            return start + last.start() if len(matches) > 1 else None
+    return None
+
+
+def build(
+    reader: str,
+    content: Content,
+    found: Sequence[Rows],
+    names: dict[str, str],
+    *,
+    broken: Iterable[int] = (),
+    torn: int | None = None,
+    facts: list[Fact] | None = None,
+    warnings: list[Notice] | None = None,
+    what: str = "step line",
+) -> RawLog:
+    """The log of the rows found.
+
+    Args:
+        reader: name of the format.
+        content: the file.
+        found: rows by pattern; they are put in file order.
+        names: canonical name -> the log's own name.
+        broken: bytes where lines begin that look like rows and are none.
+        torn: byte where a torn last row begins, which is left out.
+        facts, warnings: handed on.
+        what: what the format calls a row, for messages.
+
+    Raises:
+        TokenAxisError: no row, or no loss.
+    """
+    import numpy as np
+
+    log = RawLog(reader, {}, np.empty(0, np.int64), {}, 0, facts=facts or [])
+    log.warnings = [*content.notices, *(warnings or [])]
+    columns = [name for name in NAMES if any(name in rows.columns for rows in found)]
+    offsets = np.concatenate([rows.offsets for rows in found])
+    order = np.argsort(offsets, kind="stable")
+    newlines = _newlines(content.data)
+    lines = np.searchsorted(newlines, offsets, side="left") + 1
+    steps = np.concatenate([rows.columns["step"] for rows in found])
+    with np.errstate(invalid="ignore"):
+        keep = (steps >= 0) & (steps <= _LARGEST_STEP) & (steps == np.floor(steps))
+    if torn is not None:
+        keep &= offsets != torn
+    bad = {int(line) for line in lines[~keep]}
+    spots = np.array(sorted(broken), np.int64)
+    bad_spots = set((np.searchsorted(newlines, spots, side="left") + 1).tolist()) - set(lines[keep].tolist())
+    order = order[keep[order]]
+    log.lines = lines[order]
+    log.bad_lines = sorted(bad | bad_spots)
+    log.rows_read = len(order) + len(log.bad_lines)
+    for name in columns:
+        parts = [rows.columns.get(name, np.full(len(rows.offsets), np.nan)) for rows in found]
+        log.columns[name] = np.concatenate(parts)[order]
+        log.names[name] = names.get(name, name)
+    _gather_unusable(log, found, lines, keep)
+    _complain(log, torn, lines, offsets)
+    if not len(order):
+        raise TokenAxisError(f"has no {what}: the run ended before its first step, or the file is no log")
+    flagged = {name for name, _ in log.unusable}
+    for name in columns:
+        if name != "step" and name not in flagged and np.isnan(log.columns[name]).all():
+            del log.columns[name], log.names[name]
+    if not any(loss in log.columns for loss in LOSSES):
+        raise TokenAxisError("has steps and no loss")
+    return log
+
+
+def _gather_unusable(log: RawLog, found: Sequence[Rows], lines: np.ndarray, keep: np.ndarray) -> None:
+    import numpy as np
+
+    start = 0
+    for rows in found:
+        here, kept = lines[start : start + len(rows.offsets)], keep[start : start + len(rows.offsets)]
+        start += len(rows.offsets)
+        for (name, kind), indices in rows.unusable.items():
+            usable = indices[kept[indices]]
+            if name == "step" or not len(usable):
+                continue
+            earlier = log.unusable.get((name, kind), np.empty(0, np.int64))
+            log.unusable[name, kind] = np.sort(np.concatenate([earlier, here[usable]]))
+
+
+def _complain(log: RawLog, torn: int | None, lines: np.ndarray, offsets: np.ndarray) -> None:
+    if torn is not None and (offsets == torn).any():
+        line = int(lines[offsets == torn][0])
+        log.warnings.append(Notice("torn_last_line", f"line {line}, the last, is torn (cut inside); left out"))
+    if log.bad_lines and not (torn is not None and len(log.bad_lines) == 1):
+        shown = ", ".join(str(line) for line in log.bad_lines[:5])
+        message = f"{len(log.bad_lines)} incomplete or unreadable rows were left out (lines {shown})"
+        log.warnings.append(Notice("incomplete_rows", message))
+
+
+def _newlines(data: bytes) -> np.ndarray:
+    import numpy as np
+
+    return np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
+
+
+def broken_rows(data: bytes, start: re.Pattern[bytes], found: Iterable[Rows]) -> list[int]:
+    """Bytes where a line begins like a row and is none that was found."""
+    known = {int(offset) for rows in found for offset in rows.offsets}
+    return [match.start() for match in start.finditer(data) if match.start() not in known]
+
+
+def line_of(data: bytes, offset: int) -> int:
+    """1-based line of a byte."""
+    return data.count(b"\n", 0, offset) + 1
+
+
+def header_facts(
+    data: bytes, pattern: re.Pattern[bytes], known: dict[bytes, tuple[str, Callable[[bytes], Any]]], where: str
+) -> list[Fact]:
+    """Facts of a header: lines `name ... value` of which some names are known.
+
+    Args:
+        data: the part of the log that holds the header.
+        pattern: multi-line pattern with groups name and value.
+        known: the log's name -> (fact key, conversion).
+        where: what the header is called in notes.
+    """
+    facts: list[Fact] = []
+    for match in pattern.finditer(data):
+        name, text = match.group(1).strip(), match.group(2).strip()
+        if name not in known:
+            continue
+        key, convert = known[name]
+        try:
+            value = convert(text)
+        except ValueError:
+            continue
+        if value is not None:
+            facts.append((key, value, "emitted", f"{where}, line {line_of(data, match.start(1))}: {name.decode()}"))
+    return facts
+
+
+def whole(text: bytes) -> int | None:
+    """A positive whole number; None for what is none."""
+    value = int(float(text)) if text.strip() else 0
+    return value if value > 0 else None
+
+
+def amount(text: bytes) -> float:
+    """A finite number."""
+    value = float(text)
+    if value != value or abs(value) == float("inf"):
+        raise ValueError("not finite")
+    return value
+
+
+def words(text: bytes) -> str | None:
+    """Text as it stands."""
+    return text.decode("utf-8", "replace") or None
