@@ -2,8 +2,8 @@
 
     python scripts/target_loss.py LOG... --target 3.0 2.8 [--law auto|power|seed] [--stability-sweep] [--json]
 
-Reads any log that a reader knows. `--law seed` reproduces the reference method and its text; the default fits the robust
-laws of docs/methods.md. Defaults come from params.yaml. --json prints
+Reads any log that a reader knows. `--law seed` reproduces the reference method and its text; the default fits the
+robust laws of docs/methods.md. Defaults come from params.yaml. --json prints
 {"runs": [{"run", "loss", "law", "observed", "targets": [{"target", "status": reached | predicted | unreachable |
 not_available, "step", "tokens", "interval": [low, high], "law", "horizon", "reason", "warnings", ...}], "verdicts",
 "warnings"}]}. Exit status: 0; 2 for an expected failure; with --law seed 1 where the reference exits with 1.
@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy loads: its threads cost 0.1 s a process and gain nothing here
 
 from tokenaxis.errors import TokenAxisError
-from tokenaxis.laws import console
+from tokenaxis.pipeline import target_loss as console
 
 FLAGS = (
     ("--loss-col", str, "column of the loss (seed: train_loss; else params fits.loss)"),

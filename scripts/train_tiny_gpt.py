@@ -39,12 +39,9 @@ EXCLUDED_PREFIXES = ("config-", "_sysconfigdata")  # written when Python is buil
 def read_text() -> bytes:
     """Return the standard library's *.py files, sorted by path and joined, as bytes (1 byte = 1 token)."""
     root = Path(sysconfig.get_path("stdlib"))
-    parts = []
-    for path in sorted(root.rglob("*.py"), key=lambda path: path.relative_to(root).as_posix()):
-        names = path.relative_to(root).parts
-        if not EXCLUDED_DIRS.intersection(names) and not names[0].startswith(EXCLUDED_PREFIXES):
-            parts.append(path.read_bytes())
-    return b"".join(parts)
+    names = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
+    kept = [name for name in names if not EXCLUDED_DIRS.intersection(name.split("/"))]
+    return b"".join((root / name).read_bytes() for name in kept if not name.startswith(EXCLUDED_PREFIXES))
 
 
 def plan_steps(schedule: list[tuple[int, int]], tokens: int) -> list[int]:
@@ -85,7 +82,7 @@ def build_model(layers: int, heads: int, width: int, seq_len: int) -> torch.nn.M
         """One layer: causal self-attention and an MLP, each behind a LayerNorm and added to the stream."""
 
         def __init__(self) -> None:
-            """Make the layer's weights."""
+            """Make the weights of the layer."""
             super().__init__()
             self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
             self.qkv, self.attn_out = nn.Linear(width, 3 * width), nn.Linear(width, width)
@@ -180,19 +177,19 @@ def train(args: argparse.Namespace) -> None:
         if not args.resume:
             log.write(",".join(["step", *extra, "train_loss", "val_loss", "lr", "grad_norm", "elapsed_s"]) + "\n")
         for step in range(first_step, len(plan)):
-            last = step == len(plan) - 1
             if args.checkpoint_every and step > first_step and step % args.checkpoint_every == 0:
-                save_checkpoint(args.checkpoint, model, optimizer, step, time.perf_counter() - start_s)
+                state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
+                save_checkpoint(args.checkpoint, {**state, "elapsed_s": time.perf_counter() - start_s})
             val_loss = None
-            if step % args.val_every == 0 or last:
+            if step % args.val_every == 0 or step == len(plan) - 1:
                 with torch.no_grad():
                     val_loss = model(*val_batch).item()
-            generator = torch.Generator().manual_seed(args.seed * 1_000_003 + step)
-            shape = (plan[step] // args.seq_len,)
-            starts = torch.randint(len(train_data) - args.seq_len, shape, generator=generator)
             lr = lr_at(step, len(plan), args.lr, args.warmup_steps, args.schedule)
             for group in optimizer.param_groups:
                 group["lr"] = lr
+            generator = torch.Generator().manual_seed(args.seed * 1_000_003 + step)
+            shape = (plan[step] // args.seq_len,)
+            starts = torch.randint(len(train_data) - args.seq_len, shape, generator=generator)
             train_loss = model(*take_sequences(train_data, starts, args.seq_len))
             optimizer.zero_grad()
             train_loss.backward()
@@ -208,20 +205,17 @@ def train(args: argparse.Namespace) -> None:
     print(json.dumps({"out": args.out.name, "wall_s": round(time.perf_counter() - start_s, 1)}), flush=True)
 
 
-def save_checkpoint(
-    path: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, step: int, elapsed_s: float
-) -> None:
-    """Write the state before `step` to `path`, whole or not at all; `elapsed_s` is in seconds."""
+def save_checkpoint(path: Path, state: dict[str, object]) -> None:
+    """Write `state` to `path`, whole or not at all; its `step` is the one to go on with, `elapsed_s` in seconds."""
     import torch
 
     partial = path.with_name(path.name + ".partial")
-    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step, "elapsed_s": elapsed_s}
     torch.save(state, partial)
     partial.replace(path)
 
 
 def schedule_entry(text: str) -> tuple[int, int]:
-    """Parse TOKENS:BATCH (both in tokens)."""
+    """Parse TOKENS:BATCH, both in tokens."""
     start, batch = text.split(":")
     return int(start), int(batch)
 

@@ -138,8 +138,9 @@ def test_names_that_state_no_batch(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["run_1.2.3Mbs.csv", "run_0Kbs.csv", "run_.Mbs.csv", f"run_{'9' * 400}Mbs.csv"])
 def test_a_batch_in_a_name_that_is_no_positive_number_is_refused(name: str) -> None:
-    with pytest.raises(TokenAxisError, match="batch size in the file's name"):
+    with pytest.raises(TokenAxisError, match="batch size in the file's name") as caught:
         batch_in_name(name)
+    assert "tokens_per_step:" in str(caught.value)
 
 
 def test_two_batch_sizes_in_one_name_are_refused() -> None:

@@ -45,7 +45,9 @@ def test_first_passage_takes_row_0_as_it_stands_and_never_reached_is_none():
 def test_a_noiseless_curve_is_crossed_within_a_hundredth_of_a_row(target):
     tokens = np.arange(4000) * BATCH
     found = cross(tokens, law(tokens), target)
-    assert abs(found.tokens - tokens_of(target)) < BATCH / 100  # the curve's fourth derivative over the narrowest window
+    assert (
+        abs(found.tokens - tokens_of(target)) < BATCH / 100
+    )  # the curve's fourth derivative over the narrowest window
 
 
 def test_the_local_crossing_is_unbiased_and_its_interval_covers():

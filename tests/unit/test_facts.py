@@ -10,7 +10,7 @@ import pytest
 from tokenaxis.facts import ABSENT, KNOWN, PRECEDENCE, Fact, FactStore, gather, rank, same, weakest
 
 
-@pytest.mark.parametrize(("strong", "weak"), itertools.combinations(PRECEDENCE, 2))
+@pytest.mark.parametrize(("strong", "weak"), list(itertools.combinations(PRECEDENCE, 2)))
 def test_the_stronger_source_wins_whichever_comes_first(strong: str, weak: str) -> None:
     for order in ((strong, weak), (weak, strong)):
         store = FactStore(Fact("n_layers", PRECEDENCE.index(source) + 1, source) for source in order)
@@ -130,7 +130,11 @@ def test_gather_puts_declarations_above_the_log() -> None:
 
 def test_gather_lets_no_secret_host_or_directory_in() -> None:
     logged = [
-        {"key": "command", "value": ["/home/me/venv/bin/python", "train.py", "--token", "S3cret"], "source": "detected"},
+        {
+            "key": "command",
+            "value": ["/home/me/venv/bin/python", "train.py", "--token", "S3cret"],
+            "source": "detected",
+        },
         {"key": "host", "value": "node-0", "source": "detected"},
         {"key": "cwd", "value": "/home/me", "source": "detected"},
         {"key": "n_layers", "value": 2, "source": "detected", "note": "read /home/me/lm/config.json"},

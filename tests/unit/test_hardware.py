@@ -58,7 +58,8 @@ def test_a_driver_name_finds_its_data_sheet(
 
 
 @pytest.mark.parametrize(
-    "name", ["NVIDIA H100 NVL", "NVIDIA GH200 480GB", "NVIDIA H200 NVL", "NVIDIA A100-SXM4-40GB", "NVIDIA L4", "Tesla T4"]
+    "name",
+    ["NVIDIA H100 NVL", "NVIDIA GH200 480GB", "NVIDIA H200 NVL", "NVIDIA A100-SXM4-40GB", "NVIDIA L4", "Tesla T4"],
 )
 def test_a_card_without_its_own_data_sheet_has_no_peak(shipped: tuple[Device, ...], name: str) -> None:
     peak, reason = find_peak(facts(gpu=name), shipped)

@@ -58,9 +58,7 @@ def test_the_windows_solver_is_no_worse_either():
     for number in range(150):
         x, loss = planted(number)
         theirs = by_curve_fit(x, loss)
-        found = every_window(
-            np.log(x), loss, None, np.array([0]), np.array([len(x)]), upper=np.array([loss.min()])
-        )
+        found = every_window(np.log(x), loss, None, np.array([0]), np.array([len(x)]), upper=np.array([loss.min()]))
         fitted = power(x, found.irreducible_loss[0], found.coefficient[0], found.exponent[0])
         squares = float(((fitted - loss) ** 2).sum())
         # sums of squares by differences: 1e-14 of the total variance is what is left of 16 digits

@@ -90,7 +90,7 @@ def test_a_missing_column_is_refused_with_the_columns_there_are_and_what_to_decl
         ("README.md", b"# Runs\n\nThe loss: 2.5 at step 100\n", "documentation"),
         ("config.yaml", b"lr: 1e-3\nsteps: 100\n", "configuration"),
         ("train.py", b"step = 0\nloss = 3.5\n", "source code"),
-        ("eval.json", b'{"accuracy": 0.5}', "no known log"),
+        ("eval.json", b'{"accuracy": 0.5}', "JSON without"),
         ("model.pt", b"PK\x03\x04" + bytes(100), "checkpoint"),
         ("loss.png", b"\x89PNG\r\n\x1a\n" + bytes(100), "image"),
         ("paper.pdf", b"%PDF-1.5 " + bytes(100), "document"),

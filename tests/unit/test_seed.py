@@ -64,9 +64,7 @@ def both(reference, ours, argv, folder, monkeypatch, root):
 SKIPPED = ("name_",)
 
 
-def test_the_text_is_the_references_on_every_planted_log_that_it_can_read(
-    reference, ours, cases, monkeypatch, root
-):
+def test_the_text_is_the_references_on_every_planted_log_that_it_can_read(reference, ours, cases, monkeypatch, root):
     folder, truth = cases
     compared = 0
     for name, case in truth.items():
@@ -89,7 +87,17 @@ VARIANTS = (
     ["--target", "2.45", "--batch-size", "0"],
     ["--target", "2.45", "--batch-size", "250000", "--ema-token-window", "100000"],
     ["--target", "2.45", "2.3", "--stability-sweep"],
-    ["--target", "2.45", "--stability-sweep", "--sweep-step", "137", "--sweep-min-window", "40", "--convergence-tol", "1"],
+    [
+        "--target",
+        "2.45",
+        "--stability-sweep",
+        "--sweep-step",
+        "137",
+        "--sweep-min-window",
+        "40",
+        "--convergence-tol",
+        "1",
+    ],
     ["--target", "2.45", "--fit-start-step", "2990"],
     ["--target", "2.6", "--fit-start-step", "99999"],
     ["--target", "2.45", "--extrapolation-warn-factor", "1.01"],
@@ -103,9 +111,7 @@ VARIANTS = (
 
 @pytest.mark.parametrize("argv", VARIANTS, ids=lambda argv: " ".join(argv) or "no target")
 @pytest.mark.parametrize("case", ["clean", "dynamic"])
-def test_every_flag_of_the_reference_does_what_it_does_there(
-    reference, ours, cases, monkeypatch, root, argv, case
-):
+def test_every_flag_of_the_reference_does_what_it_does_there(reference, ours, cases, monkeypatch, root, argv, case):
     folder, truth = cases
     log = truth[case]["files"][0]["path"].partition("/")[2]
     theirs, mine = both(reference, ours, [log, *argv], folder / case, monkeypatch, root)
@@ -201,7 +207,17 @@ def test_a_malformed_number_in_a_file_name_is_no_batch():
 
 def test_seed_json_has_no_nan_and_the_same_numbers(ours, cases, root, monkeypatch):
     folder, _ = cases
-    argv = ["run_0.5Mbs.csv", "--target", "2.6", "2.45", "--law", "seed", "--json", "--params", str(root / "params.yaml")]
+    argv = [
+        "run_0.5Mbs.csv",
+        "--target",
+        "2.6",
+        "2.45",
+        "--law",
+        "seed",
+        "--json",
+        "--params",
+        str(root / "params.yaml"),
+    ]
     status, out, err = run(lambda: ours.main(argv), [], folder / "clean", monkeypatch)
     assert status == 0, err
     answers = json.loads(out)["runs"][0]["targets"]

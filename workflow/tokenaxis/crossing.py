@@ -196,8 +196,8 @@ def _widest_agreeing(
 ) -> tuple[float, float] | None:
     """(tokens, standard error of ln tokens) of the widest local fit that agrees with the narrower ones, or None.
 
-    It agrees when its answer is within the standard errors of theirs and its residuals are no larger than theirs or than
-    the noise between neighbouring rows.
+    It agrees when its answer is within the standard errors of theirs and its residuals are no larger than theirs or
+    than the noise between neighbouring rows.
     """
     chosen: tuple[float, float] | None = None
     low, high, scatter = -math.inf, math.inf, noise

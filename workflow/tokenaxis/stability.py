@@ -60,8 +60,8 @@ class StabilityReport:
     """The stability artifact of one run.
 
     Attributes:
-        table: column -> array (windows x targets,), `window_step` int64, the rest float64 with NaN where a window has no
-            answer; ordered by target, then window.
+        table: column -> array (windows x targets,), `window_step` int64, the rest float64 with NaN where a window has
+            no answer; ordered by target, then window.
         verdicts: one per target.
         warnings: about the sweep.
     """
@@ -142,7 +142,7 @@ def _joined(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _verdict(target: dict[str, Any], predicted: np.ndarray, fits: dict[str, Any], tolerance: float) -> Verdict:
-    """CONVERGED only if the newest window predicts, with an interval within the tolerance, and nothing speaks against it."""
+    """CONVERGED only if the newest window predicts within the tolerance and nothing speaks against it."""
     loss, codes = float(target["target"]), target["warnings"]
     answered = int(np.isfinite(predicted).sum())
     half = _half_width(target)

@@ -38,8 +38,8 @@ AUTO_BELOW, AUTO_ABOVE = 0.2, 0.3
 def choose_loss(columns: dict[str, np.ndarray], params: dict[str, Any]) -> tuple[str, str]:
     """(column to fit, why). `columns` is a token axis; `params` the `fits` section.
 
-    `auto` prefers the validation loss, whose predictions err three to eight times less, where enough rows of it lie past
-    the fit start.
+    `auto` prefers the validation loss, whose predictions err three to eight times less, where enough rows of it lie
+    past the fit start.
 
     Raises:
         TokenAxisError: the column asked for is not in the log, or there is no loss at all.

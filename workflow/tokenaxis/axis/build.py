@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokenaxis.axis import accounts
+from tokenaxis.axis import accounts, wording
 from tokenaxis.axis.attempts import Joined, join_attempts
 from tokenaxis.axis.batch import Batch, no_batch, resolve_batch
 from tokenaxis.axis.batch_column import BatchColumn
@@ -16,7 +16,6 @@ from tokenaxis.axis.stages import describe_stages, stage_starts
 from tokenaxis.axis.tokens import ConventionHints, Tokens, tokens_from_batch, tokens_from_column
 from tokenaxis.axis.tokens_column import AFTER, BEFORE, complete
 from tokenaxis.axis.warmup import RateSummary, Warmup, find_warmup, summarise_rate
-from tokenaxis.axis.wording import counted, shown
 from tokenaxis.columns import LOSSES
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
@@ -177,8 +176,8 @@ def _column_notices(joined: Joined, rows: UsableRows, raw: RawLog, column: Batch
         if name in joined.columns and np.isnan(joined.columns[name]).all()
     ]
     if column is not None and len(column.unusable):
-        lines = shown("line", np.sort(rows.lines[joined.row[column.unusable]]))
-        text = f"{counted(len(column.unusable), 'batch size')} of zero or less ({lines}): taken as blank"
+        lines = wording.shown("line", np.sort(rows.lines[joined.row[column.unusable]]))
+        text = f"{wording.counted(len(column.unusable), 'batch size')} of zero or less ({lines}): taken as blank"
         notices.append(Notice("unusable_batch", text))
     return notices
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tokenaxis.axis import wording
 from tokenaxis.axis.batch import FILE_NAME, REMEDY, TOKENS_COLUMN, Batch
 from tokenaxis.axis.tokens_column import AFTER, BEFORE, CountedTokens, implied_batch, recognise
-from tokenaxis.axis.wording import shown
 from tokenaxis.errors import Notice, TokenAxisError
 
 DECLARED, FORMAT, RECOGNISED, ASSUMED = "declared", "format", "recognised", "assumed"
@@ -196,7 +196,8 @@ def _open_bounds(step: np.ndarray, before: np.ndarray, batch: Batch) -> tuple[tu
         lowest, highest, rows = batch.column.switch_bounds(step)
         if len(rows):
             text = (
-                f"the batch size switches in a gap between two logged rows (before {shown('step', step[rows])}): tokens are "
+                "the batch size switches in a gap between two logged rows (before "
+                f"{wording.shown('step', step[rows])}): the tokens there are "
                 f"uncertain by {highest - lowest:,.0f}; declare batch_schedule for exact ones"
             )
             warnings.append(Notice("switch_in_gap", text))

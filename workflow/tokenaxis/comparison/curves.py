@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 SMOOTH_HALF_WIDTH = 0.1
 #: rows of the smoother's window at least, where the log has as many
 FEWEST_ROWS = 6
-#: points of a smoothed curve; finer than a figure can show over the two or three decades that it spans
-SMOOTH_POINTS = 240
+#: points of a smoothed curve: at most (finer than a figure can show) and at least, and those of all runs together
+MOST_SMOOTH, FEWEST_SMOOTH, ALL_SMOOTH = 240, 60, 60_000
 #: points of all raw curves of a page together: bounds the page's size, whatever the number of runs
 RAW_POINTS = 120_000
 #: windows that are kept per run and target, evenly spaced, the newest among them
@@ -80,6 +80,7 @@ def read_curve(run: RunResult, runs: int) -> Curve:
     columns = run.columns()
     step, tokens = columns["step"].astype(np.float64), columns["tokens"]
     pixels = max(20, min(600, RAW_POINTS // (4 * max(runs, 1))))
+    points = max(FEWEST_SMOOTH, min(MOST_SMOOTH, ALL_SMOOTH // max(runs, 1)))
     name = _loss_name(run, columns)
     value = columns[name] if name else np.full(len(step), np.nan)
     kept = np.isfinite(value)
@@ -88,7 +89,7 @@ def read_curve(run: RunResult, runs: int) -> Curve:
         run=run.id,
         loss_name=name,
         raw=raw,
-        smooth=smoothed(tokens[kept], step[kept], value[kept]),
+        smooth=smoothed(tokens[kept], step[kept], value[kept], points),
         lr=_optional(tokens, step, columns.get("lr"), pixels // 2),
         batch=_changes(tokens, step, columns["tokens_per_step"]),
         attempt_starts=_attempt_starts(tokens, columns["attempt"]),
@@ -183,8 +184,8 @@ def extremes(tokens: np.ndarray, value: np.ndarray, pixels: int) -> np.ndarray:
     return np.unique(np.concatenate(chosen))
 
 
-def smoothed(tokens: np.ndarray, step: np.ndarray, value: np.ndarray) -> Track:
-    """A straight line in ln(tokens) fitted to the rows within ±SMOOTH_HALF_WIDTH, evaluated at SMOOTH_POINTS places.
+def smoothed(tokens: np.ndarray, step: np.ndarray, value: np.ndarray, points: int = MOST_SMOOTH) -> Track:
+    """A straight line in ln(tokens) fitted to the rows within ±SMOOTH_HALF_WIDTH, at `points` places even in ln(tokens).
 
     Local linear regression with a flat window (Cleveland 1979 without robustness): no start-up bias and no lag, unlike
     an exponential average. For the eye only; crossings come from the fits stage.
@@ -199,7 +200,7 @@ def smoothed(tokens: np.ndarray, step: np.ndarray, value: np.ndarray) -> Track:
     if len(tokens) < 2 or tokens[-1] <= tokens[0]:
         return Track(tokens, step, value)
     axis = np.log(tokens)
-    centres = np.linspace(axis[0], axis[-1], SMOOTH_POINTS) if len(axis) > SMOOTH_POINTS else axis
+    centres = np.linspace(axis[0], axis[-1], points) if len(axis) > points else axis
     first = np.searchsorted(axis, centres - SMOOTH_HALF_WIDTH, side="left")
     last = np.searchsorted(axis, centres + SMOOTH_HALF_WIDTH, side="right")
     nearest = np.searchsorted(axis, centres)  # where rows are far apart the window widens to FEWEST_ROWS of them

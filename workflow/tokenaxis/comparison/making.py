@@ -9,7 +9,7 @@ from tokenaxis.comparison import files
 from tokenaxis.comparison.answers import Answers, collect
 from tokenaxis.comparison.batch_size import TradeOff, trade_offs
 from tokenaxis.comparison.curves import Curve, Windows, read_curve, read_windows
-from tokenaxis.comparison.figures import batch_size, conventions, loss, stability, style, targets
+from tokenaxis.comparison.figures import batch_size, conventions, loss, stability, style, targets, tracks
 from tokenaxis.comparison.headlines import sentences
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.comparison.summary import summarise
@@ -34,13 +34,14 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     for table in tables.values():
         files.write(out / f"{table.name}.csv", csv_bytes(table))
         files.write(out / f"{table.name}.parquet", parquet_bytes(table))
+    palette = style.Palette(highlighted(answers))
     with style.drawing_style():
-        drawings = draw_all(answers, curves, windows, tables["conventions"], found)
+        drawings = draw_all(answers, palette, curves, windows, tables["conventions"], found)
         inline = {drawing.name: _save(drawing, out / "figures", list(params["figures"])) for drawing in drawings}
     written = {f"{drawing.name}.{kind}" for drawing in drawings for kind in params["figures"]}
     files.remove_stale_figures(out / "figures", written)
     material = Material(
-        sweep, answers, curves, windows, tables, found, headlines, drawings, inline, tuple(params["figures"])
+        sweep, answers, palette, curves, windows, tables, found, headlines, drawings, inline, tuple(params["figures"])
     )
     files.write(out / "index.html", render(material).encode("utf-8"))
     files.write(out / "summary.json", files.json_bytes(summary))  # last: whoever sees it may trust the rest
@@ -58,18 +59,19 @@ def highlighted(answers: Answers) -> list[str]:
 
 def draw_all(
     answers: Answers,
+    palette: style.Palette,
     curves: dict[str, Curve],
     windows: list[Windows],
     convention_table: Table,
     found: list[TradeOff],
 ) -> list[style.Drawing]:
     """Every figure that there is data for, in the page's order."""
-    palette = style.Palette(highlighted(answers))
     drawn = (
         loss.draw(answers, curves, palette),
         targets.draw(answers, palette),
         stability.draw(answers, windows, palette),
         batch_size.draw(found),
+        tracks.draw(curves, palette),
         conventions.draw(convention_table, answers.focus),
     )
     return [drawing for drawing in drawn if drawing is not None]

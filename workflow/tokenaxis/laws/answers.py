@@ -1,4 +1,4 @@
-"""One target of one run: reached inside the log, predicted beyond it, or why neither; and the report over all targets."""
+"""One target of one run: reached inside the log, predicted beyond it, or why neither; and the report over all."""
 
 from __future__ import annotations
 

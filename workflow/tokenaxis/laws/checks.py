@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokenaxis.crossing import NOISE_INFLATION, noise_sd
+from tokenaxis.crossing import NOISE_INFLATION, noise_sd, without_single_rows
 from tokenaxis.errors import Notice
 from tokenaxis.laws.projection import COEFFICIENT_MIN, EXPONENT_BOUNDS, PowerLaw
 
@@ -41,11 +41,11 @@ class Shape:
 
 
 def shape_of(ln_x: np.ndarray, loss: np.ndarray) -> Shape:
-    """Cell means over equal widths of ln x; `ln_x` (rows,) ascending."""
+    """Cell means over equal widths of ln x, single spikes and dips removed; `ln_x` (rows,) ascending."""
     edges = np.linspace(ln_x[0], ln_x[-1], CELLS + 1)[:-1]
     first = np.unique(np.searchsorted(ln_x, edges))
     rows = np.diff(np.append(first, len(loss))).astype(float)
-    return Shape(np.add.reduceat(loss, first) / rows, rows, NOISE_INFLATION * noise_sd(loss))
+    return Shape(np.add.reduceat(without_single_rows(loss), first) / rows, rows, NOISE_INFLATION * noise_sd(loss))
 
 
 def trouble(shape: Shape) -> Notice | None:

@@ -144,8 +144,8 @@ def schedule_notices(series: LossSeries, rate: Rate) -> list[Notice]:
         notices.append(Notice("lr_scaled_with_batch", "the learning rate changes with the batch: taken as constant"))
     if rate.state == "changes":
         message = (
-            f"the learning rate changes after warm-up (schedule; now {rate.now:.2f} of its peak): a power law in tokens "
-            "does not hold through a decay"
+            f"the learning rate changes after warm-up (schedule; now {rate.now:.2f} of its peak): a power law "
+            "in tokens does not hold through a decay"
         )
         notices.append(Notice("lr_changes", message))
     elif series.lr_schedule is None:

@@ -82,8 +82,8 @@ def _relative(lr: np.ndarray, batch: np.ndarray, past: int) -> tuple[str, np.nda
 def _weighted_tokens(series: LossSeries, ratio: np.ndarray, past: int) -> np.ndarray:
     """X = integral of the ratio over tokens by the trapezoidal rule, (rows,).
 
-    The end of warm-up is a knot of its own, so that a sparse log does not smear the ramp over the first long gap. Before
-    the first row: a ramp from 0 if the log starts inside the warm-up, full rate if it starts past it.
+    The end of warm-up is a knot of its own, so that a sparse log does not smear the ramp over the first long gap.
+    Before the first row: a ramp from 0 if the log starts inside the warm-up, full rate if it starts past it.
     """
     tokens = series.tokens
     knots, values, end = tokens, ratio, None

@@ -51,7 +51,7 @@ class RobustFit:
         return math.sqrt(max(float(self.covariance[2, 2]), 0.0))
 
     def misfit_on(self, ln_x: np.ndarray) -> float:
-        """Least sum of squares of the same bins' losses on another axis, (rows,) ln x, rows about their bins included."""
+        """Least sum of squares of the same losses on another axis, (rows,) ln x, rows about their bins included."""
         problem = Problem.of(self.bins.mean(ln_x), self.bin_loss, self.bin_weight, math.inf)
         return optimum(problem, None, ZOOM_ROUNDS).sum_of_squares + self.within
 
@@ -67,8 +67,9 @@ class RobustFit:
 def robust_fit(ln_x: np.ndarray, loss: np.ndarray, params: dict[str, Any]) -> RobustFit:
     """Fit rows (rows,) in ascending ln x; `params` is the `fits` section.
 
-    Spikes are clipped at four robust standard deviations around a first fit, the rest is binned, bins are Huber-weighted
-    (loss curves have a kurtosis of 6 to 32), and the exponent is drawn towards the prior by as much as the noise allows.
+    Spikes are clipped at four robust standard deviations around a first fit, the rest is binned, bins are
+    Huber-weighted (loss curves have a kurtosis of 6 to 32), and the exponent is drawn towards the prior by as much as
+    the noise allows.
     """
     bins = bins_of(ln_x, params["bins"])
     position = bins.mean(ln_x)

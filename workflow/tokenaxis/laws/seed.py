@@ -50,7 +50,7 @@ def batch_stages(tokens_per_step: np.ndarray) -> list[tuple[int, int, float]]:
 
 
 def warmup_end(step: np.ndarray, lr: np.ndarray, last_row: int) -> int:
-    """First step of the first batch stage (rows 0..last_row) with lr >= 0.99 of that stage's highest; 0 if there is none.
+    """First step of the first batch stage (rows 0..last_row) with lr >= 0.99 of that stage's highest; 0 if none.
 
     Only the first stage counts: a rate that is scaled with the batch reaches its maximum long after the warm-up.
     """

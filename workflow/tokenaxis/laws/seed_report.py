@@ -1,8 +1,8 @@
 """`target_loss.py --law seed`: the reference's reading, its rules and its text, line by line.
 
-A table that pandas reads as the reference does is read in the reference's own way (duplicated steps: the last row stays;
-batch: column, option, first match anywhere in the path), so that results can be compared to the digit. Everything else
-comes through the readers and the token axis.
+A table that pandas reads as the reference does is read in the reference's own way (duplicated steps: the last row
+stays; batch: column, option, first match anywhere in the path), so that results can be compared to the digit.
+Everything else comes through the readers and the token axis.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ def tokens_to_step(series: LossSeries, tokens: float) -> float:
 def tokens_to_steps(series: LossSeries, tokens: np.ndarray) -> np.ndarray:
     """Steps at which (points,) `tokens` have been consumed; NaN stays NaN.
 
-    Inside the log they are interpolated. Past it, steps are counted from the last row at its batch, and at each declared
-    stage's batch once its start is reached; steps are whole, so a stage begins with the first step past its start.
+    Inside the log they are interpolated. Past it, steps are counted from the last row at its batch, and at each
+    declared stage's batch once its start is reached; steps are whole, so a stage begins with the first step past its
+    start.
     Source: the reference script's `tokens_to_step`.
     """
     steps, reached, batches = _stages_ahead(series)

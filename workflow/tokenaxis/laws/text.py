@@ -63,7 +63,8 @@ def _target(answer: TargetAnswer) -> str:
 
 
 def _end(end: dict[str, Any]) -> str:
-    return f"at the planned end ({end['tokens']:,.0f} tokens): loss {end['loss']:.4f} [{end['low']:.4f} .. {end['high']:.4f}]"
+    band = f"{end['loss']:.4f} [{end['low']:.4f} .. {end['high']:.4f}]"
+    return f"at the planned end ({end['tokens']:,.0f} tokens): loss {band}"
 
 
 def _windows(swept: StabilityReport, target: float) -> Iterator[str]:

@@ -28,34 +28,35 @@ class Stage:
     per_run: bool = True
 
 
+_STORE = ("arrow.py", "store.py")
 _BASE = ("errors.py", "columns.py", "declarations.py", "units.py")
 _LAWS = (*_BASE, "series.py", "targets.py", "smoothing.py", "crossing.py", "laws", "windows.py")
-_FACTS = (*_BASE, "facts.py", "shapes.py", "hardware.py", "conventions", "configs.py")
+_FACTS = (*_BASE, "facts", "redaction.py", "shapes", "hardware.py", "conventions")
 
 STAGES: dict[str, Stage] = {
     stage.name: stage
     for stage in (
-        Stage("runs", sections=("runs",), per_run=False, code=(*_BASE, "readers", "sweep", "stages/runs.py")),
+        Stage("runs", sections=("runs",), per_run=False, code=(*_BASE, *_STORE, "readers", "sweep", "stages/runs.py")),
         Stage(
             "token_axis",
             sections=("token_axis",),
             suffixes=("parquet",),
-            code=(*_BASE, "readers", "axis", "arrow.py", "store.py", "stages/token_axis.py"),
+            code=(*_BASE, "readers", "axis", *_STORE, "stages/token_axis.py"),
         ),
-        Stage("fits", ("token_axis",), ("fits",), ("json",), code=(*_LAWS, "arrow.py", "store.py", "stages/fits.py")),
+        Stage("fits", ("token_axis",), ("fits",), ("json",), code=(*_LAWS, *_STORE, "stages/fits.py")),
         Stage(
             "stability",
             ("token_axis", "fits"),
             ("stability", "fits"),
             ("parquet", "json"),
-            code=(*_LAWS, "stability.py", "arrow.py", "store.py", "stages/stability.py"),
+            code=(*_LAWS, "stability.py", *_STORE, "stages/stability.py"),
         ),
         Stage(
             "conventions",
             ("token_axis", "fits"),
             ("conventions",),
             ("json",),
-            code=(*_FACTS, "store.py", "stages/conventions.py"),
+            code=(*_FACTS, *_STORE, "stages/conventions.py"),
             data=("configs/hardware",),
         ),
         Stage(
@@ -63,14 +64,14 @@ STAGES: dict[str, Stage] = {
             ("token_axis", "fits", "stability", "conventions"),
             ("passports",),
             ("md", "json"),
-            code=(*_FACTS, "redaction.py", "passport", "store.py", "stages/passports.py"),
+            code=(*_FACTS, "passport", *_STORE, "stages/passports.py"),
         ),
         Stage(
             "comparison",
             ("token_axis", "fits", "stability", "conventions", "passports"),
             ("token_axis", "fits", "stability", "conventions", "passports", "comparison"),  # the page shows them all
             per_run=False,
-            code=(*_BASE, "comparison", "arrow.py", "store.py", "stages/comparison.py"),
+            code=(*_BASE, "comparison", *_STORE, "stages/comparison.py"),
         ),
     )
 }

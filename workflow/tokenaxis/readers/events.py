@@ -12,6 +12,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tokenaxis.readers.protobuf import fields
+
 _FLOAT, _DOUBLE, _INT32, _INT64 = 1, 2, 3, 9
 _CONTENT = {_FLOAT: "<f", _DOUBLE: "<d", _INT32: "<i", _INT64: "<q"}
 #: no scalar event is longer; a longer record (an image, a graph) is skipped
@@ -66,7 +68,7 @@ def scalars(data: bytes) -> Iterator[Scalar]:
 def _event(number: int, payload: bytes) -> Iterator[Scalar]:
     wall_time, step = 0.0, 0
     summaries = []
-    for field, value in _fields(payload):
+    for field, value in fields(payload):
         if field == 1 and isinstance(value, bytes) and len(value) == 8:
             (wall_time,) = struct.unpack("<d", value)
         elif field == 2 and isinstance(value, int):
@@ -74,7 +76,7 @@ def _event(number: int, payload: bytes) -> Iterator[Scalar]:
         elif field == 5 and isinstance(value, bytes):
             summaries.append(value)
     for summary in summaries:
-        for field, value in _fields(summary):
+        for field, value in fields(summary):
             if field == 1 and isinstance(value, bytes):
                 scalar = _value(value)
                 if scalar is not None:
@@ -83,7 +85,7 @@ def _event(number: int, payload: bytes) -> Iterator[Scalar]:
 
 def _value(message: bytes) -> tuple[str, float] | None:
     tag, number = None, None
-    for field, value in _fields(message):
+    for field, value in fields(message):
         if not isinstance(value, bytes):
             continue
         if field == 1:
@@ -98,7 +100,7 @@ def _value(message: bytes) -> tuple[str, float] | None:
 def _tensor(message: bytes) -> float | None:
     """The value of a tensor with one element; None for any other."""
     dtype, number = _FLOAT, None
-    for field, value in _fields(message):
+    for field, value in fields(message):
         if field == 1 and isinstance(value, int):
             dtype = value
         elif field == 4 and isinstance(value, bytes):
@@ -112,42 +114,3 @@ def _tensor(message: bytes) -> float | None:
         elif field in (7, 10) and isinstance(value, int):
             number = value
     return number
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(field number, varint or bytes) of a protocol buffer message.
-
-    Raises:
-        ValueError, IndexError: it is none.
-    """
-    position, end = 0, len(message)
-    while position < end:
-        key, position = _varint(message, position)
-        field, wire = key >> 3, key & 7
-        if wire == 0:
-            value, position = _varint(message, position)
-            yield field, value
-            continue
-        if wire == 2:
-            length, position = _varint(message, position)
-        elif wire in (1, 5):
-            length = 8 if wire == 1 else 4
-        else:
-            raise ValueError("no such wire type")
-        if position + length > end:
-            raise ValueError("a field is longer than its message")
-        yield field, message[position : position + length]
-        position += length
-
-
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[position]
-        value |= (byte & 0x7F) << shift
-        position += 1
-        if byte < 0x80:
-            return value, position
-        shift += 7
-        if shift > 63:
-            raise ValueError("a varint is too long")

@@ -64,8 +64,9 @@ class Naming:
         found = {source.index: source for groups in self.candidates.values() for group in groups for source in group}
         return [found[index] for index in sorted(found)]
 
-    def has_step(self) -> bool:
-        return "step" in self.candidates
+    def has_step(self, tokens_per_step: float | None = None) -> bool:
+        """Whether rows can be given a step: from a column, or from a tokens column and a declared fixed batch."""
+        return "step" in self.candidates or (tokens_per_step is not None and "tokens" in self.candidates)
 
     def has_loss(self) -> bool:
         return any(loss in self.candidates for loss in LOSSES)
@@ -90,7 +91,9 @@ def resolve(names: Sequence[str], declared: Mapping[str, str] | None = None) -> 
             ranked.setdefault(canonical, {}).setdefault(rank, []).append(Source(index, name, per_unit))
     found = Naming({name: [groups[rank] for rank in sorted(groups)] for name, groups in ranked.items()})
     for canonical, name in (declared or {}).items():
-        found.candidates[canonical] = [[_declared(canonical, name, names, keys)]]
+        source = _declared(canonical, name, names, keys)
+        _release(found, source)
+        found.candidates[canonical] = [[source]]
     if "val_loss" not in found.candidates:
         _choose_set_loss(found, names, keys)
     _find_kind(found, names, keys, declared or {})
@@ -170,6 +173,17 @@ def _declared(canonical: str, name: str, names: Sequence[str], keys: Sequence[st
         f"has no column {name!r}, which is declared as {canonical}; its columns: {shown}",
         remedy="correct `columns:` in configs/sweeps/<sweep>.yaml",
     )
+
+
+def _release(found: Naming, source: Source) -> None:
+    """What is declared to be one thing is no longer recognised as another."""
+    for canonical, groups in list(found.candidates.items()):
+        kept = [[other for other in group if other.index != source.index] for group in groups]
+        kept = [group for group in kept if group]
+        if kept:
+            found.candidates[canonical] = kept
+        else:
+            del found.candidates[canonical]
 
 
 def _choose_set_loss(found: Naming, names: Sequence[str], keys: Sequence[str]) -> None:

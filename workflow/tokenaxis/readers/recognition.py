@@ -12,6 +12,8 @@ from tokenaxis.readers.base import Reader, Sample
 
 #: a reader below this confidence does not get the file
 _CONFIDENT = 50
+#: and below this one not where the name says documentation, source code, ...
+_CERTAIN = 60
 _LOG_NAME = re.compile(r"\.(csv|tsv|log|out|jsonl|ndjson|txt)(\.gz)?$", re.IGNORECASE)
 _MENTIONS_LOSS = re.compile(rb"loss[\"'\w]*\s*[:=|]?\s*\d+\.\d", re.IGNORECASE)
 _CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r\f\b\x1b")
@@ -68,7 +70,9 @@ def recognise(
         found = reader.sniff(sample)
         if found > confidence:
             best, confidence = reader, found
-    return Recognition(reader=best) if best is not None else _no_reader(sample)
+    if best is not None and not (confidence < _CERTAIN and _kind(sample.name) and not _LOG_NAME.search(sample.name)):
+        return Recognition(reader=best)
+    return _no_reader(sample)
 
 
 def _no_reader(sample: Sample) -> Recognition:

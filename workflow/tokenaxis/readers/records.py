@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.errors import Notice
 from tokenaxis.readers import cells, naming
 from tokenaxis.readers.base import RawLog
 from tokenaxis.readers.table.finish import finish
@@ -44,8 +44,7 @@ class Records:
         if not _SUMMARY.isdisjoint(record):
             self.summaries += 1
             return
-        flat: list[tuple[str, Any]] = []
-        _flatten(record, "", flat, 0)
+        flat = flatten(record)
         seen = set()
         found: list[tuple[str, str, float, str | None]] = []
         code = 0
@@ -58,7 +57,7 @@ class Records:
             if role == "kind":
                 code = self._kind(key, value, code)
                 continue
-            number, kind = self._number(value, role)
+            number, kind = as_number(value, role)
             if number != number and kind is None:
                 continue
             found.append((key, role, number, kind))
@@ -85,19 +84,6 @@ class Records:
             return code
         self.kind_name = self.kind_name or key
         return KIND_CODES[loss]
-
-    def _number(self, value: Any, role: str) -> tuple[float, str | None]:
-        if isinstance(value, bool):
-            return math.nan, None
-        if isinstance(value, int | float):
-            try:
-                number = float(value)
-            except OverflowError:
-                return math.nan, "inf"
-            return (number, None) if math.isfinite(number) else (math.nan, cells.kind_of(number))
-        if isinstance(value, str):
-            return cells.number(value, role)
-        return math.nan, None
 
     def log(self, reader: str, notices: list[Notice], what: str = "record") -> RawLog:
         """The log of all records.
@@ -149,6 +135,13 @@ def _indices(rows: array) -> np.ndarray:
     return np.array(rows, np.int64)
 
 
+def flatten(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """(key, value) of a record, keys of nested mappings joined by dots; lists are left out."""
+    flat: list[tuple[str, Any]] = []
+    _flatten(record, "", flat, 0)
+    return flat
+
+
 def _flatten(record: Mapping[str, Any], prefix: str, into: list[tuple[str, Any]], depth: int) -> None:
     for key, value in record.items():
         if isinstance(value, dict):
@@ -158,7 +151,20 @@ def _flatten(record: Mapping[str, Any], prefix: str, into: list[tuple[str, Any]]
             into.append((prefix + key, value))
 
 
-def require_records(records: Iterable[Any], what: str) -> None:
-    """Refuse a log without a single record."""
-    if not any(True for _ in records):
-        raise TokenAxisError(f"has no {what}: no data")
+def as_number(value: Any, canonical: str) -> tuple[float, str | None]:
+    """(number, None), (NaN, None) for what is no number at all, (NaN, kind) for a value that should have been one."""
+    if isinstance(value, bool):
+        return math.nan, None
+    if isinstance(value, int | float):
+        try:
+            number = float(value)
+        except OverflowError:
+            return math.nan, "inf"
+        return (number, None) if math.isfinite(number) else (math.nan, cells.kind_of(number))
+    return cells.number(value, canonical) if isinstance(value, str) else (math.nan, None)
+
+
+def is_number(value: Any, canonical: str) -> bool:
+    """Whether a value is a number, nan and infinity included, or text that is one."""
+    number, kind = as_number(value, canonical)
+    return number == number or kind in ("nan", "inf")

@@ -12,6 +12,7 @@ from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline import fingerprints
 from tokenaxis.pipeline.ledger import Ledger, stamp
 from tokenaxis.pipeline.runner import REFUSED
+from tokenaxis.pipeline.spec import STAGES
 
 if TYPE_CHECKING:
     from tokenaxis.comparison.model import RunResult
@@ -33,7 +34,7 @@ def update(work: Work) -> bool:
     missing = [run["id"] for run in work.runs if run["id"] not in made_of and not _refusal(work, run["id"]).exists()]
     if missing:
         raise TokenAxisError(f"there is no passport of {missing[0]}", remedy="run the stages before comparison")
-    inputs = [made_of, refused, listing["passed_over"], work.params, tokenaxis.__version__]
+    inputs = [made_of, refused, listing["passed_over"], _shown_parameters(work), tokenaxis.__version__]
     fingerprint = fingerprints.combine("comparison", inputs)
     folder, index = work.results / "comparison", Ledger.load(work.index("comparison"))
     entry = index.entries.get("comparison")
@@ -55,9 +56,14 @@ def _make(
     from tokenaxis.comparison.model import Sweep
 
     results = [_result(work, run) for run in work.runs if run["id"] in made_of]
-    sweep = Sweep(work.sweep, results, refused, passed_over, work.params, tokenaxis.__version__)
+    sweep = Sweep(work.sweep, results, refused, passed_over, _shown_parameters(work), tokenaxis.__version__)
     (folder / SUMMARY).unlink(missing_ok=True)  # until it is there again, the folder counts as unfinished
     comparison.make(sweep, work.params["comparison"], folder, fingerprint)
+
+
+def _shown_parameters(work: Work) -> dict[str, Any]:
+    """The sections that decide numbers; where the logs are and how the work is cut up is nobody's business."""
+    return {name: work.params[name] for name in STAGES["comparison"].sections}
 
 
 def console_table(work: Work) -> str:

@@ -27,7 +27,7 @@ def compute(task: Task) -> str:
     parts = {stage: store.read_json(task.path("json", stage)) for stage in ("fits", "stability", "conventions")}
     run = task.run | {"files": _files(task)}
     built = passport.build(run, meta, parts["fits"], parts["stability"], parts["conventions"], _lineage(task))
-    document = built | task.stamp("passport")
+    document = built | {"fingerprint": task.fingerprint}
     if task.work.params["passports"]["markdown"]:
         store.write_text(task.path("md"), passport.to_markdown(document))
     store.write_json(task.path("json"), document)

@@ -34,7 +34,7 @@ def draw(table: Table, target: float | None) -> Drawing | None:
     if len(runs) > len(order):
         caption += f" {len(runs) - len(order)} more runs are in the table."
     return Drawing(
-        "conventions", "Compute under each convention", caption, f"Dot plot of {what}, one row a run", _figure
+        "conventions", "Compute under each convention", caption, f"Dot plot of {what}, one row a run", figure
     )
 
 

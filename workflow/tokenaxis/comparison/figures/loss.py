@@ -37,8 +37,8 @@ def draw(answers: Answers, curves: dict[str, Curve], palette: Palette) -> Drawin
         return None
     figure = new_figure(5.0)
     axes = figure.subplots()
-    bottom, top = _loss_limits(answers, drawn)
-    low, high = _token_limits(answers, drawn, top)
+    bottom, top = loss_limits(answers, drawn)
+    low, high = token_limits(answers, drawn, top)
     token_axis(axes.xaxis, low, high, "tokens consumed (logarithmic)")
     axes.set_ylabel("loss (nats per token)")
     axes.set_ylim(bottom, top)
@@ -57,7 +57,7 @@ def draw(answers: Answers, curves: dict[str, Curve], palette: Palette) -> Drawin
     )
 
 
-def _loss_limits(answers: Answers, drawn: list[Curve]) -> tuple[float, float]:
+def loss_limits(answers: Answers, drawn: list[Curve]) -> tuple[float, float]:
     """From below the lowest loss or target to as far above the highest target; the first plunge is left out."""
     import numpy as np
 
@@ -70,7 +70,7 @@ def _loss_limits(answers: Answers, drawn: list[Curve]) -> tuple[float, float]:
     return float(bottom - margin), float(max(top, bottom + margin) + margin)
 
 
-def _token_limits(answers: Answers, drawn: list[Curve], top: float) -> tuple[float, float]:
+def token_limits(answers: Answers, drawn: list[Curve], top: float) -> tuple[float, float]:
     """From where the first curve comes into view, or before the first crossing, to past the last near one."""
     longest = max(curve.smooth.tokens[-1] for curve in drawn)
     ends = [cell.high or cell.tokens or 0 for cell in answers.cells.values() if cell.status == "predicted"]

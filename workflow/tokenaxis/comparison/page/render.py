@@ -9,7 +9,7 @@ from typing import Any
 from tokenaxis.comparison.answers import Answers
 from tokenaxis.comparison.batch_size import TradeOff
 from tokenaxis.comparison.curves import Curve, Windows
-from tokenaxis.comparison.figures.style import Drawing
+from tokenaxis.comparison.figures.style import Drawing, Palette
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.comparison.tables import Table
 
@@ -22,6 +22,7 @@ class Material:
 
     sweep: Sweep
     answers: Answers
+    palette: Palette
     curves: dict[str, Curve]
     windows: list[Windows]
     tables: dict[str, Table]

@@ -10,6 +10,7 @@ from tokenaxis.comparison import quantities as q
 from tokenaxis.comparison.answers import Answer
 from tokenaxis.comparison.headlines import orders_by_convention
 from tokenaxis.comparison.model import RunResult
+from tokenaxis.comparison.page.plotting import payload, plotly_source
 from tokenaxis.comparison.page.svg import inline
 from tokenaxis.comparison.tables import batch_stages, flops_field, in_order, warnings_of
 from tokenaxis.errors import printable
@@ -45,6 +46,9 @@ def context(material: Material) -> dict[str, Any]:
         "sweep": sweep,
         "style": Markup((FOLDER / "page.css").read_text(encoding="utf-8")),
         "script": Markup((FOLDER / "page.js").read_text(encoding="utf-8")),
+        "plotly": Markup(plotly_source() or ""),
+        "explore": Markup((FOLDER / "explore.js").read_text(encoding="utf-8")),
+        "data": Markup(payload(material)) if plotly_source() else "",
         "counts": _counts(material),
         "headlines": material.headlines,
         "notices": [notice.message for notice in answers.notices],
@@ -106,11 +110,17 @@ def _target_row(material: Material, run: RunResult) -> dict[str, Any]:
     ]
     return {
         "run": run.id,
+        "label": label(run.id),
         "name": run.name,
         "anchor": anchor(run.id),
         "cells": cells,
         "baseline": run.id == answers.baseline,
     }
+
+
+def label(run: str) -> str:
+    """A run's name for the first column of a table; the whole name is in the tooltip and in the run's details."""
+    return q.elided(printable(run), 36)
 
 
 def anchor(run: str) -> str:
@@ -188,6 +198,7 @@ def _conventions(material: Material, runs: list[RunResult]) -> dict[str, Any]:
         reasons = sorted({f"{name.replace('_', ' ')}: {reason}" for name, reason in missing.items()})
         rows.append({
             "run": run.id,
+            "label": label(run.id),
             "anchor": anchor(run.id),
             "per_token": [_number(row.get("flops_per_token")) for row in found],
             "to_target": [_number(row.get(key)) for row in found],
@@ -199,6 +210,7 @@ def _conventions(material: Material, runs: list[RunResult]) -> dict[str, Any]:
         "formulas": [(name, formulas.get(name, "")) for name in names],
         "focus": q.target(focus) if focus is not None else None,
         "has_targets": any(row.get(key) for row in table.rows),
+        "common_reason": rows[0]["reason"] if len({row["reason"] for row in rows}) == 1 else "",
         "has_mfu": any(row["mfu"] for row in rows),
         "rows": rows,
         "orders": sorted(orders_by_convention(table, focus).items()),
@@ -223,6 +235,8 @@ def _run_row(material: Material, run: RunResult, row: dict[str, Any]) -> dict[st
     meta, fits, facts = run.axis_meta, run.fits, run.conventions.get("facts") or {}
     return {
         **row,
+        "label": label(run.id),
+        "last_step_text": q.whole(row["last_step"]),
         "anchor": anchor(run.id),
         "passport": f"../passports/{quote(run.id, safe='', errors='surrogatepass')}.md",
         "batch": _batch_text(run),

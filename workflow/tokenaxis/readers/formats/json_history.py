@@ -20,24 +20,36 @@ from tokenaxis.readers.records import Records
 
 NAME = "json-history"
 _KEY = re.compile(rb'"((?:[^"\\]|\\.){1,80})"\s*:')
+#: a key whose value is a list of numbers; the beginning of a record inside a list
+_COLUMN = re.compile(rb'"((?:[^"\\]|\\.){1,80})"\s*:\s*\[\s*[-\d]')
+_RECORD = re.compile(rb"(?:\[|\},)\s*(\{[^\[\]{}]{1,1000})")
 _GOLDEN = (b'"start_step"', b'"step_interval"', b'"values"')
 #: names of Megatron's golden values -> canonical
 _GOLDEN_NAMES = {"lm loss": "train_loss", "lm loss validation": "val_loss", "learning-rate": "lr", "grad-norm": "grad_norm"}
 
 
 def sniff(sample: Sample) -> int:
-    """Confident when the head is a JSON list or object whose keys name a step and a loss, and is no JSON line."""
+    """Confident when the head is a JSON document with records, or columns, that name a step and a loss."""
     head = sample.head.lstrip()
     if head[:1] not in (b"{", b"[") or b'"' not in head:
         return 0
     if all(mark in head for mark in _GOLDEN):
         return 80
-    first = head.split(b"\n", 1)[0].rstrip()
-    if head[:1] == b"{" and first.endswith(b"}") and not sample.whole:
+    if head[:1] == b"{" and _is_json_lines(head):
         return 0
-    roles = {naming.role(key.decode("utf-8", "replace"), sample.columns) for key in set(_KEY.findall(head))}
-    lists = head[:1] == b"[" or b"[" in head
-    return 60 if lists and "step" in roles and roles & {"train_loss", "val_loss"} else 0
+    if _names_both(_COLUMN.findall(head), sample):
+        return 60
+    return 60 if any(_names_both(_KEY.findall(record), sample) for record in _RECORD.findall(head)) else 0
+
+
+def _is_json_lines(head: bytes) -> bool:
+    lines = head.split(b"\n", 2)
+    return len(lines) > 1 and lines[0].rstrip().endswith(b"}") and lines[1][:1] == b"{"
+
+
+def _names_both(keys: list[bytes], sample: Sample) -> bool:
+    roles = {naming.role(key.decode("utf-8", "replace"), sample.columns) for key in keys}
+    return "step" in roles and not roles.isdisjoint(("train_loss", "val_loss"))
 
 
 def read(path: str, declaration: Declaration) -> RawLog:

@@ -8,59 +8,76 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Mapping
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers import naming
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
-from tokenaxis.readers.records import Records
+from tokenaxis.readers.records import Records, flatten, is_number
 
 NAME = "jsonl"
 _KEY = re.compile(rb'"((?:[^"\\]|\\.){1,80})"\s*:')
-_STARTS = (b"{",)
+_LINES_NAME = re.compile(r"\.(jsonl|ndjson|log|txt)(\.gz)?$", re.IGNORECASE)
 #: lines at the top that are looked at
 _LOOK = 40
 
 
-def _keys(head: bytes) -> set[str]:
-    """Every key of the first lines that begin an object, nested ones by their last part."""
-    keys: set[str] = set()
-    for line in head.split(b"\n")[:_LOOK]:
-        if line.lstrip().startswith(_STARTS):
-            keys.update(key.decode("utf-8", "replace") for key in _KEY.findall(line))
-    return keys
+def _roles(lines: list[bytes], columns: Mapping[str, str]) -> tuple[int, dict[str | None, str]]:
+    """Number of whole objects among lines, and role -> key of what holds a number in them."""
+    objects, roles = 0, {}
+    for line in lines[:_LOOK]:
+        if line[:1] != b"{" or not line.rstrip().endswith(b"}"):
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        objects += 1
+        for key, value in flatten(record):
+            role = naming.role(key, columns)
+            if role not in roles and role is not None and is_number(value, role):
+                roles[role] = key
+    return objects, roles
 
 
-def _objects(head: bytes) -> int:
-    """Lines of the head that are whole objects."""
-    return sum(1 for line in head.split(b"\n")[:_LOOK] if line[:1] == b"{" and line.rstrip().endswith(b"}"))
+def _looked(sample: Sample) -> tuple[int, dict[str | None, str]]:
+    head = sample.head.lstrip()
+    if head[:1] != b"{":
+        # noise may stand above the first object
+        if b"\n{" not in head[:2048]:
+            return 0, {}
+        head = head[head.index(b"\n{") + 1 :]
+    objects, roles = _roles(head.split(b"\n"), sample.columns)
+    if objects and sample.tail and roles.keys().isdisjoint(("train_loss", "val_loss")):
+        # a header record or an evaluation may fill the head
+        more, later = _roles(sample.tail.split(b"\n")[1:], sample.columns)
+        objects, roles = objects + more, later | roles
+    return objects, roles
 
 
 def sniff(sample: Sample) -> int:
-    """Confident when lines are objects whose keys name a step and a loss."""
-    head = sample.head.lstrip()
-    if head[:1] != b"{" or not _objects(head):
+    """Confident when lines are objects in which a step and a loss hold numbers."""
+    objects, roles = _looked(sample)
+    if objects == 0 or (objects == 1 and sample.name.endswith(".json")):
         return 0
-    roles = {naming.role(key, sample.columns) for key in _keys(head)}
-    losses = roles & {"train_loss", "val_loss"}
-    if not losses and sample.tail:
-        # an evaluation or a header record may fill the head
-        losses = {naming.role(key, sample.columns) for key in _keys(sample.tail)} & {"train_loss", "val_loss"}
-    return 75 if "step" in roles and losses else 0
+    return 75 if "step" in roles and not roles.keys().isdisjoint(("train_loss", "val_loss")) else 0
 
 
 def lacks(sample: Sample) -> TokenAxisError | None:
-    """What is missing in lines of objects that name only a step or only a loss."""
-    head = sample.head.lstrip()
-    if head[:1] != b"{" or not _objects(head):
+    """What is missing in lines of objects that hold only a step or only a loss."""
+    if not _LINES_NAME.search(sample.name):
         return None
-    keys = _keys(head)
-    roles = {naming.role(key, sample.columns) for key in keys}
-    if "step" in roles and not roles & {"train_loss", "val_loss"} and re.search(r"\.(jsonl|ndjson)(\.gz)?$", sample.name):
-        return naming.missing_column("train_loss", sorted(keys))
-    if "step" not in roles and roles & {"train_loss", "val_loss"}:
-        return naming.missing_column("step", sorted(keys))
+    objects, roles = _looked(sample)
+    if not objects:
+        return None
+    keys = list(dict.fromkeys(key.decode("utf-8", "replace") for key in _KEY.findall(sample.head)))
+    losses = not roles.keys().isdisjoint(("train_loss", "val_loss"))
+    if "step" in roles and not losses:
+        return naming.missing_column("train_loss", keys)
+    if losses and "step" not in roles:
+        return naming.missing_column("step", keys)
     return None
 
 

@@ -102,14 +102,16 @@ def read_table(content: Content, declaration: Declaration, reader: str) -> RawLo
     if dialect is None:
         raise TokenAxisError("is not a table: its first line names no columns", remedy="give it a header line")
     found = naming.resolve(dialect.names, declaration.columns)
-    if not found.has_step():
+    if not found.has_step(declaration.tokens_per_step):
         raise naming.missing_column("step", dialect.names)
     if not found.has_loss():
         raise naming.missing_column("train_loss", dialect.names)
-    return read_body(content, dialect, found, reader)
+    return read_body(content, dialect, found, reader, declaration.tokens_per_step)
 
 
-def read_body(content: Content, dialect: Dialect, found: naming.Naming, reader: str) -> RawLog:
+def read_body(
+    content: Content, dialect: Dialect, found: naming.Naming, reader: str, tokens_per_step: float | None = None
+) -> RawLog:
     """Parse and finish a table whose header was understood."""
     data = content.data
     body = memoryview(data)[dialect.body_start :]
@@ -129,7 +131,7 @@ def read_body(content: Content, dialect: Dialect, found: naming.Naming, reader: 
     if not len(parsed.lines):
         raise TokenAxisError("has a header and no row: no data", remedy="remove it, or wait until it holds rows")
     parsed.notices[:0] = content.notices
-    return finish(parsed, found, reader)
+    return finish(parsed, found, reader, tokens_per_step)
 
 
 def _torn(data: bytes, dialect: Dialect, cut: bool) -> int | None:

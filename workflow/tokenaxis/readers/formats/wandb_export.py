@@ -46,13 +46,13 @@ def read(path: str, declaration: Declaration) -> RawLog:
         raise TokenAxisError("is not a table: its first line names no columns")
     run = _run(dialect, declaration)
     found = _naming(dialect, run, declaration)
-    if not found.has_step():
+    if not found.has_step(declaration.tokens_per_step):
         raise naming.missing_column("step", dialect.names)
     if not found.has_loss():
         raise naming.missing_column("train_loss", [name for name in dialect.names if _owner(name) == run])
-    log = table.read_body(content, dialect, found, NAME)
+    log = table.read_body(content, dialect, found, NAME, declaration.tokens_per_step)
     _drop_rows_of_other_runs(log)
-    if "step" not in declaration.columns:
+    if "step" not in declaration.columns and "step" in found.candidates:
         message = (
             f"{log.names['step']!r} is the number of the log call in an export, which is the optimizer step only "
             "if each step was logged"

@@ -17,8 +17,14 @@ if TYPE_CHECKING:
 _LARGEST_STEP = 2.0**53
 
 
-def finish(parsed: Parsed, naming: Naming, reader: str) -> RawLog:
+def finish(parsed: Parsed, naming: Naming, reader: str, tokens_per_step: float | None = None) -> RawLog:
     """The log of a parsed table.
+
+    Args:
+        parsed: what was parsed.
+        naming: what the columns may stand for.
+        reader: name of the format.
+        tokens_per_step: declared fixed batch; gives steps to a table that counts only tokens.
 
     Raises:
         TokenAxisError: no row is left, no loss has a value, or two columns of one name contradict each other.
@@ -34,6 +40,8 @@ def finish(parsed: Parsed, naming: Naming, reader: str) -> RawLog:
             chosen[canonical] = group[0]
             _compare(canonical, group, parsed, log)
             _note_unused(canonical, naming.candidates[canonical], group, counts, log)
+    if "step" not in chosen:
+        chosen["step"] = _step_from_tokens(parsed, chosen["tokens"], tokens_per_step or 1.0, log)
     steps = parsed.values[chosen["step"].index]
     keep = _usable_steps(steps)
     bad = parsed.lines[~keep]
@@ -46,7 +54,10 @@ def finish(parsed: Parsed, naming: Naming, reader: str) -> RawLog:
         raise TokenAxisError("has no usable row", remedy="see whether its step column holds whole numbers")
     everything = bool(keep.all())
     log.lines = parsed.lines if everything else parsed.lines[keep]
-    for canonical, source in chosen.items():
+    for canonical in NAMES:
+        if canonical not in chosen:
+            continue
+        source = chosen[canonical]
         values = parsed.values[source.index]
         values = values if everything else values[keep]
         log.columns[canonical] = values if source.per_unit == 1.0 else values / source.per_unit
@@ -59,6 +70,17 @@ def finish(parsed: Parsed, naming: Naming, reader: str) -> RawLog:
         _split_by_kind(log, parsed.kind_codes if everything else parsed.kind_codes[keep], naming)
     _drop_blank_columns(log)
     return log
+
+
+def _step_from_tokens(parsed: Parsed, tokens: Source, tokens_per_step: float, log: RawLog) -> Source:
+    """Steps of a table that counts only tokens, as a further source of it."""
+    import numpy as np
+
+    index = -2
+    parsed.values[index] = np.round(parsed.values[tokens.index] / tokens_per_step)
+    message = f"steps are {tokens.name!r} divided by the declared {tokens_per_step:,.0f} tokens per step"
+    log.warnings.append(Notice("step_from_tokens", message))
+    return Source(index, tokens.name)
 
 
 def _usable_steps(steps: np.ndarray) -> np.ndarray:

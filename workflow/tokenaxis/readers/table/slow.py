@@ -35,7 +35,7 @@ class _Rows:
         self.lines, self.kinds = array("q"), array("b")
         self.unusable: dict[int, dict[str, array]] = {}
         self.texts: dict[int, str] = {}
-        self.steps = {normalise(s.name) for group in naming.candidates["step"] for s in group}
+        self.steps = {normalise(s.name) for group in naming.candidates.get("step", naming.candidates.get("tokens", [])) for s in group}
         self.wrong_width: list[int] = []
         self.headers = 0
 
