@@ -29,7 +29,7 @@ train --out "$out/gpt_sparse_8Kbs.csv" --batch-tokens 8000 --lr 6e-3 --warmup-st
   --seed 4
 
 # Stopped (killed) early, after 600 of 4000 steps.
-train --out "$out/gpt_short_2Kbs.csv" --batch-tokens 2000 --lr 3e-3 --warmup-steps 160 --val-every 50 --seed 5 \
+train --out "$out/gpt_short_2Kbs.csv" --batch-tokens 2000 --lr 3e-3 --warmup-steps 160 --val-every 10 --seed 5 \
   --stop-after-step 599 || true
 
 # Cosine decay of the lr; the only log with a tokens column.

@@ -18,12 +18,14 @@ class Answer:
     """What one run says about one target: fits.json and stability.json joined, and the ratio to the baseline.
 
     Tokens are tokens; `low` and `high` are the interval at `level` (`high` None with a `low`: unbounded above).
-    `ratio` is this run's tokens over the baseline's.
+    `loss` is the column that the target refers to; answers about different losses are not compared. `ratio` is this
+    run's tokens over the baseline's.
     """
 
     run: str
     target: float
     status: str
+    loss: str | None = None
     step: float | None = None
     tokens: float | None = None
     low: float | None = None
@@ -71,6 +73,18 @@ class Answers:
         found = [cell for run in self.runs if (cell := self.cells.get((run, target))) and cell.answered]
         return sorted(found, key=lambda cell: (cell.tokens, cell.status != "reached", cell.run))
 
+    def leading(self, target: float) -> list[Answer]:
+        """The ranking among the runs whose target refers to the same loss: that of most answers, else val_loss."""
+        ranking = self.ranking(target)
+        groups = sorted({cell.loss or "" for cell in ranking}, reverse=True)
+        most = max(groups, key=lambda loss: sum((cell.loss or "") == loss for cell in ranking), default="")
+        return [cell for cell in ranking if (cell.loss or "") == most]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether targets refer to the training loss in some runs and to the validation loss in others."""
+        return len({cell.loss for cell in self.cells.values()}) > 1
+
     def counts(self, target: float) -> dict[str, int]:
         """How many runs are in each status."""
         found = [self.cells[run, target].status for run in self.runs if (run, target) in self.cells]
@@ -101,15 +115,19 @@ def collect(sweep: Sweep, baseline: str | None) -> Answers:
 
 def _answers_of(run: RunResult) -> list[Answer]:
     verdicts = {entry["target"]: entry for entry in run.stability.get("verdicts") or []}
-    return [_answer(run.id, entry, verdicts.get(entry["target"], {})) for entry in run.fits.get("targets") or []]
+    return [
+        _answer(run.id, run.fits.get("loss"), entry, verdicts.get(entry["target"], {}))
+        for entry in run.fits.get("targets") or []
+    ]
 
 
-def _answer(run: str, entry: dict[str, Any], verdict: dict[str, Any]) -> Answer:
+def _answer(run: str, loss: str | None, entry: dict[str, Any], verdict: dict[str, Any]) -> Answer:
     low, high = entry.get("interval") or (None, None)
     return Answer(
         run=run,
         target=float(entry["target"]),
         status=entry["status"],
+        loss=loss,
         step=entry.get("step"),
         tokens=entry.get("tokens"),
         low=low,
@@ -128,8 +146,8 @@ def _answer(run: str, entry: dict[str, Any], verdict: dict[str, Any]) -> Answer:
 def choose_baseline(sweep: Sweep, answers: Answers, wanted: str | None) -> tuple[str | None, str, tuple[Notice, ...]]:
     """The run that ratios refer to: (id, how it was chosen, notices).
 
-    By rule it is the run that needs the fewest tokens for most targets; equal: the one that is better at the lowest
-    target, then the first id.
+    By rule it is the run that needs the fewest tokens for most of the targets that several runs answer; equal: the one
+    that is better at the lowest target, then the first id.
 
     Raises:
         TokenAxisError: `wanted` is no run and no file of the sweep.
@@ -148,7 +166,9 @@ def choose_baseline(sweep: Sweep, answers: Answers, wanted: str | None) -> tuple
                 remedy=f"name one of its runs ({known or 'it has none'}) or null",
             )
         notices = (Notice("baseline_refused", f"the baseline {wanted} was refused; another run took its place"),)
-    firsts = [ranking[0].run for target in answers.targets if (ranking := answers.ranking(target))]
+    rankings = [ranking for target in answers.targets if (ranking := answers.leading(target))]
+    # being first where nobody else was asked is no merit, unless there is nothing else to go by
+    firsts = [r[0].run for r in rankings if len(r) > 1] or [r[0].run for r in rankings]
     if not firsts:
         return None, "no run has an answer for any target", notices
     # `firsts` goes from the highest loss to the lowest: a later index is a harder target
@@ -158,8 +178,8 @@ def choose_baseline(sweep: Sweep, answers: Answers, wanted: str | None) -> tuple
 
 
 def related(cell: Answer, baseline: Answer | None) -> Answer:
-    """`cell` with its ratio to the baseline's answer; no interval where either lacks one or the levels differ."""
-    if baseline is None or not (cell.answered and baseline.answered):
+    """`cell` with its ratio to the baseline's answer, where both refer to the same loss."""
+    if baseline is None or not (cell.answered and baseline.answered) or cell.loss != baseline.loss:
         return cell
     value, low, high = ratio(cell, baseline)
     return replace(cell, ratio=value, ratio_low=low, ratio_high=high)
@@ -200,5 +220,5 @@ def _mixed_losses(sweep: Sweep) -> tuple[Notice, ...]:
     if len(fitted) < 2:
         return ()
     shares = [f"{name} in {sum(run.fits.get('loss') == name for run in sweep.runs)} runs" for name in sorted(fitted)]
-    message = f"targets refer to {' and '.join(shares)}: compare such runs with care, or set fits.loss"
+    message = f"targets refer to {' and '.join(shares)}: only runs with the same loss are compared; fits.loss sets one"
     return (Notice("mixed_losses", message),)

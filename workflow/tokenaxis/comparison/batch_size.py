@@ -35,7 +35,7 @@ def trade_offs(sweep: Sweep, answers: Answers, level: float = 0.9) -> list[Trade
     """A trade-off per target that runs with at least two batch sizes answer, highest loss first.
 
     The fit takes, at each batch size, the run that needs the fewest tokens (as with a learning rate tuned per batch),
-    and only runs of one model size: the one with most batch sizes.
+    and only runs of one model size and one kind of loss: those with most batch sizes.
     # ASSUME: such runs differ in nothing else that matters (data, schedule).
     """
     by_id = {run.id: run for run in sweep.runs}
@@ -66,7 +66,7 @@ def _comparable(points: list[BatchPoint], by_id: dict[str, RunResult]) -> list[B
     for point in points:
         if point.fixed:
             facts = by_id[point.cell.run].conventions.get("facts") or {}
-            group = groups.setdefault(str((facts.get("n_params") or {}).get("value")), {})
+            group = groups.setdefault(f"{point.cell.loss} {(facts.get('n_params') or {}).get('value')}", {})
             group.setdefault(point.batch, point)  # points of one batch ascend in tokens
     best = max(groups.items(), key=lambda item: (len(item[1]), item[0]), default=("", {}))[1]
     return sorted(best.values(), key=lambda point: point.batch)

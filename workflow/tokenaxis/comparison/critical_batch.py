@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ def fit(batch: np.ndarray, tokens: np.ndarray, sd: np.ndarray | None, level: flo
 
     Args:
         batch: float64 (n,), tokens per step, positive. tokens: float64 (n,), tokens to the target, positive.
-        sd: float64 (n,), standard deviation of ln(tokens), or None for equal weights. Only their proportions count: the
-            scatter about the curve sets the scale.
+        sd: float64 (n,), standard deviation of ln(tokens), or None for equal weights. The scatter about the curve sets
+            the scale of the interval, or `sd` where that is wider.
         level: nominal coverage of the interval.
     """
     import numpy as np
@@ -80,7 +81,10 @@ def fit(batch: np.ndarray, tokens: np.ndarray, sd: np.ndarray | None, level: flo
     least = float(squares(np.array([log_batch]))[0])
     freedom = len(batch) - 2
     # F(1, n) is the square of Student's t with n degrees of freedom
-    limit = least * (1 + float(stdtrit(freedom, (1 + level) / 2)) ** 2 / freedom)
+    slack = least / freedom * float(stdtrit(freedom, (1 + level) / 2)) ** 2
+    if sd is not None:  # few points can lie on the curve by luck: never surer than their own intervals allow
+        slack = max(slack, NormalDist().inv_cdf((1 + level) / 2) ** 2)
+    limit = least + slack
     low = _crossing(squares, limit, log_batch, edges[0])
     high = _crossing(squares, limit, log_batch, edges[1])
     critical = float(np.exp(log_batch))

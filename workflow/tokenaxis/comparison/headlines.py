@@ -19,8 +19,9 @@ def sentences(sweep: Sweep, answers: Answers, conventions: Table, found: list[Tr
         return ["The sweep has no run that can be compared."] + _refused(sweep)
     if not answers.targets:
         return ["No run was asked for a target loss: set fits.targets in params.yaml."] + _refused(sweep)
-    spoken = [target for target in reversed(answers.targets) if answers.ranking(target)][:MOST_TARGETS]
-    text = [_target_sentence(answers, target) for target in spoken]
+    answered = [target for target in reversed(answers.targets) if answers.ranking(target)]
+    answered.sort(key=lambda target: len(answers.leading(target)) < 2)  # what one run alone was asked for comes last
+    text = [_target_sentence(answers, target) for target in answered[:MOST_TARGETS]]
     unanswered = [target for target in answers.targets if not answers.ranking(target)]
     if unanswered:
         text.append(_unanswered_sentence(answers, unanswered))
@@ -29,12 +30,13 @@ def sentences(sweep: Sweep, answers: Answers, conventions: Table, found: list[Tr
 
 
 def _target_sentence(answers: Answers, target: float) -> str:
-    first, *others = answers.ranking(target)
+    first, *others = answers.leading(target)
     verb = "reaches" if first.status == "reached" else "is predicted to reach"
     place = " first" if others else ""
     after = f"after {short(first.tokens)} tokens {interval(first.low, first.high)}".rstrip()
     steps = f" and {whole(first.step)} steps" if first.step else ""
-    text = f"{first.run} {verb} {target_text(target)} nats per token{place}, {after}{steps}"
+    which = f" of {(first.loss or '').replace('_', ' ')}" if answers.mixed else ""
+    text = f"{first.run} {verb} {target_text(target)} nats per token{which}{place}, {after}{steps}"
     if first.status == "predicted" and first.horizon:
         text += f" ({times(first.horizon).rstrip('×')} times what it has seen)"
     return text + (_lead(first, others) if others else "") + "."
@@ -78,7 +80,7 @@ def _trust(answers: Answers) -> list[str]:
 
 
 def _batch(found: list[TradeOff]) -> list[str]:
-    fitted = [entry for entry in found if entry.critical.batch is not None]
+    fitted = [entry for entry in found if entry.critical.batch is not None and entry.critical.reason is None]
     if not fitted:
         return []
     entry = min(fitted, key=lambda entry: (-entry.critical.points, entry.target))
@@ -89,7 +91,7 @@ def _batch(found: list[TradeOff]) -> list[str]:
         f"At {target_text(entry.target)} nats per token the critical batch size is {short(critical.batch)} tokens per "
         f"step [{low}, {high}: that batch needs twice the fewest tokens and twice the fewest steps"
     )
-    return [text + (f" ({critical.reason})." if critical.reason else ".")]
+    return [text + "."]
 
 
 def _compute(answers: Answers, conventions: Table) -> list[str]:

@@ -48,7 +48,7 @@ def summarise(sweep: Sweep, answers: Answers, headlines: list[str], fingerprint:
 
 
 def _target(answers: Answers, target: float) -> dict[str, Any]:
-    ranking = answers.ranking(target)
+    ranking = answers.leading(target)
     best = ranking[0] if ranking else None
     return answers.counts(target) | {
         "best_run": best.run if best else None,
@@ -58,8 +58,8 @@ def _target(answers: Answers, target: float) -> dict[str, Any]:
 
 
 def _cell(cell: Answer) -> dict[str, Any]:
-    names = ("status", "step", "tokens", "low", "high", "interval_level", "verdict", "ratio_to_baseline")
-    values = (cell.status, cell.step, cell.tokens, cell.low, cell.high, cell.level, cell.verdict, cell.ratio)
+    names = ("status", "loss", "step", "tokens", "low", "high", "interval_level", "verdict", "ratio_to_baseline")
+    values = (cell.status, cell.loss, cell.step, cell.tokens, cell.low, cell.high, cell.level, cell.verdict, cell.ratio)
     return dict(zip(names, values, strict=True))
 
 

@@ -48,6 +48,7 @@ TARGET_FIELDS = (
     Field("ratio_low", "number", "lower end of the ratio's interval"),
     Field("ratio_high", "number", "upper end of the ratio's interval"),
     Field("reason", "text", "why there is no number, or what qualifies it"),
+    Field("loss", "text", "loss that the target refers to; ratios are between runs with the same one"),
     Field("hours", "number", "wall time to the target, hours; past the log's end at the pace of its second half"),
 )
 CONVENTION_FIELDS = (

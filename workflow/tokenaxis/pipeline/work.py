@@ -24,7 +24,7 @@ class Work:
         results: results/<sweep>.
         params: sections of params.yaml by name.
         runs: records of runs, as in runs.json.
-        targets: targets that the sweep declares, or None.
+        fits: what the sweep declares for parameters of the stage fits (targets, loss).
         shard, shards: which part of the sweep `runs` is; 0 of 1 is all of it.
         label: file stem of this part's indexes.
         strict: a refused log is a failure.
@@ -35,7 +35,7 @@ class Work:
     results: Path
     params: dict[str, Any]
     runs: list[dict[str, Any]]
-    targets: list[float] | None
+    fits: dict[str, Any]
     shard: int = 0
     shards: int = 1
     label: str = "all"
@@ -72,7 +72,7 @@ def from_manifest(manifest: Path, section_file: Path) -> Work:
         results=Path(data["results"]),
         params=sections,
         runs=data["runs"],
-        targets=data["targets"],
+        fits=data["fits"],
         shard=data["shard"],
         shards=data["shards"],
         label=data["label"],
@@ -99,6 +99,6 @@ def from_params(path: Path) -> Work:
         results=results,
         params=loaded,
         runs=listing["runs"],
-        targets=listing["targets"],
+        fits=listing["fits"],
         strict=loaded["runs"]["strict"],
     )

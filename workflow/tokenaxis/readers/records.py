@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tokenaxis.columns import LOSSES
 from tokenaxis.errors import Notice
 from tokenaxis.readers import cells, naming
 from tokenaxis.readers.base import RawLog
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 #: how deep mappings inside a record are followed
 _DEPTH = 4
 #: keys that mark the summary at the end of a run (HF Trainer), whose losses are means over the whole run
-_SUMMARY = frozenset(("train_runtime", "eval_runtime_total"))
-_LOSSES = frozenset(("train_loss", "val_loss"))
-_VALUES = _LOSSES | {"lr", "grad_norm", "tokens", "tokens_per_step"}
+SUMMARY_KEYS = frozenset(("train_runtime",))
+#: roles that make a record a row: a step must come with a value, a loss with a step
+LOSS_ROLES = frozenset(LOSSES)
+VALUE_ROLES = LOSS_ROLES | {"lr", "grad_norm", "tokens", "tokens_per_step"}
 
 
 class Records:
@@ -41,7 +43,7 @@ class Records:
 
     def add(self, line: int, record: Mapping[str, Any]) -> None:
         """One record; without a step or without any value it is passed and counted."""
-        if not _SUMMARY.isdisjoint(record):
+        if not SUMMARY_KEYS.isdisjoint(record):
             self.summaries += 1
             return
         flat = flatten(record)
@@ -62,7 +64,7 @@ class Records:
                 continue
             found.append((key, role, number, kind))
             seen.add(role)
-        if ("step" not in seen and _LOSSES.isdisjoint(seen)) or ("step" in seen and _VALUES.isdisjoint(seen)):
+        if ("step" not in seen and LOSS_ROLES.isdisjoint(seen)) or ("step" in seen and VALUE_ROLES.isdisjoint(seen)):
             self.passed += 1
             return
         row = len(self.lines)
@@ -118,13 +120,8 @@ class Records:
                 parsed.notices.append(Notice("text_in_cells", message))
         if found.kind is not None:
             parsed.kind_codes = np.array(self.kinds, np.int8)
-        if self.passed or self.summaries:
-            parts = []
-            if self.passed:
-                parts.append(f"{self.passed} {what}s without a step and a value")
-            if self.summaries:
-                parts.append(f"{self.summaries} summary of the whole run")
-            parsed.notices.append(Notice("records_passed", " and ".join(parts) + " were passed over"))
+        passed = passed_notice(self.passed, self.summaries, what)
+        parsed.notices += [] if passed is None else [passed]
         parsed.notices[:0] = notices
         return finish(parsed, found, reader)
 
@@ -133,6 +130,13 @@ def _indices(rows: array) -> np.ndarray:
     import numpy as np
 
     return np.array(rows, np.int64)
+
+
+def passed_notice(passed: int, summaries: int, what: str) -> Notice | None:
+    """What was passed over, in words; None when nothing was."""
+    parts = [f"{passed} {what}s without a step and a value"] if passed else []
+    parts += [f"{summaries} summary of the whole run"] if summaries else []
+    return Notice("records_passed", " and ".join(parts) + " were passed over") if parts else None
 
 
 def flatten(record: Mapping[str, Any]) -> list[tuple[str, Any]]:

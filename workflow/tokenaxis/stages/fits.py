@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def inputs(run: dict[str, Any], work: Work) -> list[Any]:
-    """What decides the fits beside parameters, code and token axis: the targets that the sweep declares."""
-    return [work.targets if work.params["fits"]["targets"] == "auto" else None]
+    """What decides the fits beside parameters, code and token axis: what the sweep declares in place of `auto`."""
+    return [_declared(work)]
 
 
 def compute(task: Task) -> str:
@@ -27,11 +27,12 @@ def compute(task: Task) -> str:
 
 
 def fit_params(work: Work) -> dict[str, Any]:
-    """The section `fits`, with the sweep's declared targets in place of `auto`."""
-    params = work.params["fits"]
-    if params["targets"] == "auto" and work.targets is not None:
-        return params | {"targets": work.targets}
-    return params
+    """The section `fits`, with what the sweep declares (targets, loss) in place of `auto`."""
+    return work.params["fits"] | _declared(work)
+
+
+def _declared(work: Work) -> dict[str, Any]:
+    return {key: value for key, value in work.fits.items() if work.params["fits"][key] == "auto"}
 
 
 def load_series(task: Task, params: dict[str, Any]) -> tuple[LossSeries, str]:

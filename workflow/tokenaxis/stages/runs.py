@@ -16,7 +16,8 @@ from tokenaxis.sweep import declared, discover
 
 
 def find(sweep: str, root: Path, ignore: list[str], results: Path) -> dict[str, Any]:
-    """What is in the sweep directory, JSON-ready: runs, refused, passed_over, and the targets that the sweep declares.
+    """What is in the sweep directory, JSON-ready: runs, refused, passed_over, and `fits`, what the sweep declares for
+    that stage.
 
     Args:
         sweep: name of the sweep.
@@ -31,7 +32,7 @@ def find(sweep: str, root: Path, ignore: list[str], results: Path) -> dict[str, 
     found = discover.discover(root, declaration, ignore, results / ENGINE / "discovery.json")
     return {
         "sweep": sweep,
-        "targets": None if declaration.targets is None else list(declaration.targets),
+        "fits": declaration.fits(),
         "runs": [asdict(run) for run in found.runs],
         "refused": found.refused,
         "passed_over": found.passed_over,
@@ -51,7 +52,7 @@ def listing(found: dict[str, Any], root: Path, hashes: Hashes) -> dict[str, Any]
                 digest = None
             files.append({"path": file["path"], "bytes": file["bytes"], "sha256": digest})
         runs.append(run | {"files": files})
-    content = {key: found[key] for key in ("sweep", "targets", "passed_over")} | {"runs": runs, "refused": refused}
+    content = {key: found[key] for key in ("sweep", "fits", "passed_over")} | {"runs": runs, "refused": refused}
     return content | {"schema": "tokenaxis/runs/1", "fingerprint": fingerprints.combine("runs", content)}
 
 

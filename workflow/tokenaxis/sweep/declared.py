@@ -18,17 +18,24 @@ class SweepDeclaration:
 
     Attributes:
         targets: target losses of this sweep, or None.
+        loss: the loss column that its runs are compared on, or None.
         ignore: glob patterns of paths below the sweep directory that are passed over.
         entries: (pattern, keys) in order; later ones win key by key, and within `columns` and `facts`.
     """
 
     targets: tuple[float, ...] | None = None
+    loss: str | None = None
     ignore: tuple[str, ...] = ()
     entries: tuple[tuple[str, dict[str, Any]], ...] = ()
 
     def ignores(self, path: str) -> bool:
         """Whether a path (relative to the sweep directory) is passed over."""
         return any(fnmatch.fnmatchcase(path, pattern) for pattern in self.ignore)
+
+    def fits(self) -> dict[str, Any]:
+        """What is declared for parameters of the stage fits, for those that are `auto` in params.yaml."""
+        declared = {"targets": None if self.targets is None else list(self.targets), "loss": self.loss}
+        return {key: value for key, value in declared.items() if value is not None}
 
     def of(self, path: str) -> Declaration:
         """What is declared for the log at `path` (relative to the sweep directory).
@@ -71,6 +78,7 @@ def load(sweep: str, seen: Path | None = None) -> SweepDeclaration:
     targets = data.get("targets")
     return SweepDeclaration(
         None if targets is None else tuple(float(target) for target in targets),
+        data.get("loss"),
         tuple(data.get("ignore", ())),
         tuple(entries),
     )

@@ -47,9 +47,9 @@ def draw(answers: Answers, windows: list[Windows], palette: Palette) -> Drawing 
     left = len(weight) - len(targets)
     caption = (
         "Each point is what a fit on the log up to that many tokens answers. A line that has become level, with a "
-        "narrow band (the interval, drawn for three runs at most), can be trusted; the mark at its end is the present "
-        "answer (filled: reached, where the true "
-        "crossing shows how good the earlier predictions were). Below the dotted diagonal the target lies in the past."
+        "narrow band (the interval, drawn for three runs at most), can be trusted. A filled mark on the dotted diagonal "
+        "is the crossing itself: how near the line was to its height before shows how good the predictions were. An "
+        "open mark is the present prediction of a target that still lies ahead."
     )
     if left:
         caption += f" {plural(left, 'target')} left out here."
@@ -62,7 +62,7 @@ def _panel(axes: Axes, target: float, entries: list[Windows], answers: Answers, 
 
     observed = np.concatenate([entry.window_tokens for entry in entries])
     low, high = float(observed[observed > 0].min()), float(observed.max()) * 1.12
-    token_axis(axes.xaxis, low / 1.05, high, "tokens observed")
+    token_axis(axes.xaxis, low / 1.05, high, "tokens observed", most=5)
     answered = [cell.tokens for cell in answers.ranking(target) if cell.tokens]
     central = np.concatenate([entry.predicted[np.isfinite(entry.predicted)] for entry in entries])
     bottom, top = np.quantile(central, [0.03, 0.97])  # the first windows may answer anything
@@ -81,7 +81,8 @@ def _panel(axes: Axes, target: float, entries: list[Windows], answers: Answers, 
         cell = answers.cells.get((entry.run, target))
         if known and cell and cell.answered:
             face = colour if cell.status == "reached" else PAPER
-            axes.plot(entry.window_tokens[-1:], [cell.tokens or 0.0], palette.marker(entry.run), color=colour,
+            place = cell.tokens if cell.status == "reached" else entry.window_tokens[-1]
+            axes.plot([place or 0.0], [cell.tokens or 0.0], palette.marker(entry.run), color=colour,
                       markersize=5, markerfacecolor=face, zorder=4, clip_on=False)  # fmt: skip
     axes.set_title(f"{target_text(target)} nats per token")
 

@@ -141,8 +141,8 @@ class Palette:
         return MARKERS[self._index[run]] if run in self._index else "o"
 
 
-def token_axis(axis: Any, low: float, high: float, label: str | None = "tokens") -> None:
-    """Make `axis` (a matplotlib Axis) logarithmic from `low` to `high` with ticks such as 2M, 5M, 10M."""
+def token_axis(axis: Any, low: float, high: float, label: str | None = "tokens", most: int = 9) -> None:
+    """Make `axis` (a matplotlib Axis) logarithmic from `low` to `high` with at most `most` ticks: 2M, 5M, 10M."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     set_scale, set_limits = (
@@ -152,7 +152,7 @@ def token_axis(axis: Any, low: float, high: float, label: str | None = "tokens")
     )
     set_scale("log")
     set_limits(low, high)
-    axis.set_major_locator(FixedLocator(log_ticks(low, high)))
+    axis.set_major_locator(FixedLocator(log_ticks(low, high, most)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value)))
     if label:

@@ -23,7 +23,8 @@ def draw(answers: Answers, palette: Palette) -> Drawing | None:
     groups = [(target, ranking) for target in answers.targets if (ranking := answers.ranking(target))]
     if not groups:
         return None
-    each = max(3, MOST_ROWS // len(groups))
+    answered = sum(len(ranking) for _, ranking in groups)
+    each = answered if answered <= MOST_ROWS else max(3, MOST_ROWS // len(groups))
     cut = sum(max(0, len(ranking) - each) for _, ranking in groups)
     groups = [(target, ranking[:each]) for target, ranking in groups]
     rows = sum(len(ranking) + 1 for _, ranking in groups)
@@ -31,9 +32,11 @@ def draw(answers: Answers, palette: Palette) -> Drawing | None:
     axes = figure.subplots()
     low, high = _limits([cell for _, ranking in groups for cell in ranking])
     token_axis(axes.xaxis, low, high, "tokens to the target (logarithmic)")
-    _rows(axes, groups, palette, low, high)
+    _rows(axes, groups, palette, (low, high), answers.mixed)
     caption = "Fewest tokens first. Filled: reached inside the log; open: predicted; the line is the interval, an arrow"
     caption += " where it goes on."
+    if answers.mixed:
+        caption += " In brackets: the loss that the target refers to; only runs with the same one can be compared."
     if cut:
         caption += f" {plural(cut, 'slower answer')} left out here; all are in the table."
     alt = f"Dot plot of tokens to each of {plural(len(groups), 'target')} with intervals, one row a run"
@@ -49,34 +52,26 @@ def _limits(cells: list[Answer]) -> tuple[float, float]:
     return min(tokens + lows) / 1.15, max(highs, default=max(tokens)) * 1.25
 
 
-def _rows(axes: Axes, groups: list[tuple[float, list[Answer]]], palette: Palette, low: float, high: float) -> None:
-    places, labels, row = [], [], 0
+def _rows(
+    axes: Axes, groups: list[tuple[float, list[Answer]]], palette: Palette, limits: tuple[float, float], mixed: bool
+) -> None:
+    labels: list[str] = []
+    headings: set[int] = set()
     for target, ranking in groups:
-        places.append(row)
+        headings.add(len(labels))
+        axes.axhline(len(labels), color=MUTED, linewidth=0.5)
         labels.append(f"{target_text(target)} nats")
-        axes.axhline(row, color=MUTED, linewidth=0.5)
         for cell in ranking:
-            row += 1
-            places.append(row)
-            labels.append(shown_name(cell.run))
-            _cell(axes, cell, row, palette, low, high)
-        row += 1
-    axes.set_yticks(places, labels)
-    headings = {index for index, label in enumerate(labels) if places[index] in _heading_rows(groups)}
+            _cell(axes, cell, len(labels), palette, *limits)
+            which = f" ({(cell.loss or '').removesuffix('_loss')})" if mixed else ""
+            labels.append(shown_name(cell.run) + which)
+    axes.set_yticks(range(len(labels)), labels)
     for index, text in enumerate(axes.get_yticklabels()):
         text.set_fontweight("bold" if index in headings else "normal")
         text.set_fontsize(8.5 if index in headings else 8)
-    axes.set_ylim(row - 0.4, -0.7)
+    axes.set_ylim(len(labels) - 0.4, -0.7)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
-
-
-def _heading_rows(groups: list[tuple[float, list[Answer]]]) -> set[int]:
-    rows, row = set(), 0
-    for _, ranking in groups:
-        rows.add(row)
-        row += len(ranking) + 1
-    return rows
 
 
 def _cell(axes: Axes, cell: Answer, row: int, palette: Palette, low: float, high: float) -> None:

@@ -180,7 +180,7 @@
         }
         const cell = run.cells.find((candidate) => candidate[0] === target);
         if (cell) {
-          traces.push({ x: [tokens[tokens.length - 1]], y: [cell[2]], mode: "markers", name, legendgroup: name, showlegend: false, hoverinfo: "skip",
+          traces.push({ x: [cell[1] ? cell[2] : tokens[tokens.length - 1]], y: [cell[2]], mode: "markers", name, legendgroup: name, showlegend: false, hoverinfo: "skip",
                         marker: { size: 9, color: shade, symbol: cell[1] ? "circle" : "circle-open", line: { width: 2, color: shade } } });
         }
         traces.push({ x: tokens, y: predicted, mode: "lines", name, legendgroup: name, line: { width: 2, color: shade },

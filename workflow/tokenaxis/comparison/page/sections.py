@@ -114,6 +114,7 @@ def _target_row(material: Material, run: RunResult) -> dict[str, Any]:
         "name": run.name,
         "anchor": anchor(run.id),
         "cells": cells,
+        "loss": (run.fits.get("loss") or "").replace("_", " ") if answers.mixed else "",
         "baseline": run.id == answers.baseline,
     }
 

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
-from tokenaxis.readers import naming
+from tokenaxis.readers import json_fast, naming
 from tokenaxis.readers.base import RawLog, Reader, Sample
-from tokenaxis.readers.content import read_content
+from tokenaxis.readers.content import Content, read_content
 from tokenaxis.readers.records import Records, flatten, is_number
+from tokenaxis.readers.table.finish import finish
 
 NAME = "jsonl"
 _KEY = re.compile(rb'"((?:[^"\\]|\\.){1,80})"\s*:')
@@ -88,6 +89,36 @@ def read(path: str, declaration: Declaration) -> RawLog:
         TokenAxisError: no record has a step and a loss.
     """
     content = read_content(path)
+    if len(content.data) >= json_fast.WORTH:
+        log = _read_fast(content, declaration)
+        if log is not None:
+            return log
+    return _read_slow(content, declaration)
+
+
+def _read_fast(content: Content, declaration: Declaration) -> RawLog | None:
+    """The log by pyarrow.json; None when a line but the last is no plain object."""
+    data, torn = content.data, None
+    if not data.endswith(b"\n"):
+        start = data.rfind(b"\n") + 1
+        torn = data[start:]
+        data = data[:start]
+    parsed = json_fast.parse(data, declaration.columns)
+    if parsed is None:
+        return None
+    columns, found = parsed
+    columns.notices[:0] = content.notices
+    if torn is not None and torn.strip(b" \t\r\0"):
+        if torn.rstrip().endswith(b"}"):
+            # whole, as some writers end without a line end
+            return None
+        line = data.count(b"\n") + 1
+        columns.bad_lines.append(line)
+        columns.notices.append(_torn(line))
+    return finish(columns, found, NAME)
+
+
+def _read_slow(content: Content, declaration: Declaration) -> RawLog:
     records = Records(declaration.columns)
     decode = json.JSONDecoder().decode
     ends_whole = content.data.endswith(b"\n")
@@ -111,12 +142,16 @@ def read(path: str, declaration: Declaration) -> RawLog:
             records.bad_lines.append(line)
     notices = list(content.notices)
     if bad_last and not ends_whole:
-        notices.append(Notice("torn_last_line", f"line {line}, the last, is torn (cut inside); left out"))
+        notices.append(_torn(line))
     middle = len(records.bad_lines) - (1 if bad_last and not ends_whole else 0)
     if middle:
         shown = ", ".join(str(bad) for bad in records.bad_lines[:5])
         notices.append(Notice("not_json", f"{middle} lines are no JSON object and were left out (lines {shown})"))
     return records.log(NAME, notices)
+
+
+def _torn(line: int) -> Notice:
+    return Notice("torn_last_line", f"line {line}, the last, is torn (cut inside); left out")
 
 
 READER = Reader(NAME, "JSON lines whose keys name a step and a loss (LLaMA-Factory, OLMo, litgpt, ...)", sniff, read, lacks)
