@@ -6,11 +6,11 @@ import math
 from dataclasses import replace
 
 import pytest
+
+from tests.unit.test_comparison_fake_sweep import B_CRIT, make_run, make_sweep, planted_tokens
 from tokenaxis.comparison.answers import Answer, collect, ratio
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.errors import TokenAxisError
-
-from tests.unit.test_comparison_fake_sweep import B_CRIT, make_run, make_sweep, planted_tokens
 
 
 def answer(run: str, tokens: float, half: float | None = 0.1, **fields: object) -> Answer:

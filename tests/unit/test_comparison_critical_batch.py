@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+from tests.unit.test_comparison_fake_sweep import B_CRIT, make_run, make_sweep
 from tokenaxis.comparison.answers import collect
 from tokenaxis.comparison.batch_size import trade_offs
 from tokenaxis.comparison.critical_batch import fit
 from tokenaxis.comparison.model import Sweep
-
-from tests.unit.test_comparison_fake_sweep import B_CRIT, make_run, make_sweep
 
 #: steps to the target loss with batches of 2**6 ... 2**14 sequences, by model: Zhang et al. 2024 (arXiv:2410.21676),
 #: the data of their notebook; and the batch E_min/S_min, in sequences, that McCandlish et al.'s equation gives for them

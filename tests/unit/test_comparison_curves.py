@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tokenaxis.comparison.curves import RAW_POINTS, Track, extremes, hours_to, read_curve, read_windows, smoothed
 
 from tests.unit.test_comparison_fake_sweep import L0, make_run, planted_loss
+from tokenaxis.comparison.curves import RAW_POINTS, Track, extremes, hours_to, read_curve, read_windows, smoothed
 
 
 def test_a_spike_of_one_row_survives_thinning_on_both_axes() -> None:
@@ -110,7 +110,7 @@ def test_wall_time_past_the_log_goes_on_at_the_last_pace() -> None:
 
 def test_windows_keep_the_newest_one() -> None:
     run = make_run("a")
-    windows = read_windows(run)
+    windows = read_windows(run, 1)
     assert [entry.target for entry in windows] == [1.4, 1.6, 1.8, 2.0]
     assert windows[0].window_tokens[-1] == run.stability_table()["window_tokens"].max()
     assert np.all(np.diff(windows[0].window_tokens) > 0)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from tokenaxis.comparison.model import RunResult, Sweep
 
 L0, A, ALPHA, B_CRIT = 1.15, 0.62, 0.55, 9000.0

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tokenaxis.comparison import Sweep, console_table, make
 
 from tests.unit.test_comparison_fake_sweep import B_CRIT, PARAMS, make_run, make_sweep, with_id
+from tokenaxis.comparison import Sweep, console_table, make
 
 TABLES = [f"{name}.{kind}" for name in ("conventions", "refused", "runs", "targets") for kind in ("csv", "parquet")]
-FIGURES = ["batch_size", "conventions", "loss", "stability", "targets"]
+FIGURES = ["batch_size", "conventions", "loss", "stability", "targets", "tracks"]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -157,7 +157,8 @@ def test_missing_artifacts_of_a_run_are_gaps_and_no_crash(tmp_path: Path) -> Non
 def test_figures_of_an_earlier_comparison_do_not_stay(tmp_path: Path) -> None:
     make(make_sweep(), PARAMS, tmp_path)
     make(Sweep("tiny-gpt", [make_run("a", targets=())]), {"baseline": None, "figures": ["svg"]}, tmp_path)
-    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["conventions.svg", "loss.svg"]
+    left = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert left == ["conventions.svg", "loss.svg", "tracks.svg"]
 
 
 def test_pdf_figures_on_demand(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import csv
 import io
 
 import pytest
+
+from tests.unit.test_comparison_fake_sweep import CONVENTIONS, make_run, make_sweep
 from tokenaxis.comparison.answers import collect
 from tokenaxis.comparison.curves import read_curve
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.comparison.tablefiles import csv_bytes, csv_text, parquet_bytes
 from tokenaxis.comparison.tables import Field, Table, build, warnings_of
-
-from tests.unit.test_comparison_fake_sweep import CONVENTIONS, make_run, make_sweep
 
 HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
 

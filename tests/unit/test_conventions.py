@@ -238,3 +238,14 @@ def test_every_convention_names_its_source_and_what_it_leaves_out() -> None:
     assert conventions.lookup("palm").name == "nanogpt"
     with pytest.raises(TokenAxisError, match="titan"):
         conventions.lookup("mine")
+
+
+def test_the_page_about_conventions_names_all_of_them_with_their_needs() -> None:
+    from tokenaxis.conventions.document import as_markdown
+
+    page = as_markdown()
+    for name, convention in conventions.REGISTRY.items():
+        assert f"## {name}\n" in page
+        assert convention.formula in page
+        assert convention.source in page
+    assert "trainmeter's `megatron`" in page.split("## megatron_simple")[1].split("\n## ")[0]

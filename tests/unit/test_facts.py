@@ -84,6 +84,15 @@ def test_a_declared_value_that_is_none_of_its_key_never_wins() -> None:
         ("goodput", 0.9, True),
         ("attention_windows", [128, 0], True),
         ("attention_windows", [128, "x"], False),
+        ("attention_windows", [1.5], False),
+        ("n_layers", 1e31, False),
+        ("mlp_matrices", "three", False),
+        ("inactive_params", 0, True),
+        ("command", "python train.py", True),
+        ("command", ["python", 3], False),
+        ("time_parts", [{"name": "eval", "s": 1.0}], True),
+        ("time_parts", [{"name": "eval", "s": "long"}], False),
+        ("time_parts", {"eval": 1}, False),
         ("unheard_of", {"a": [1, None]}, False),
         ("unheard_of", {"a": [1, 2]}, True),
         ("unheard_of", {1, 2}, False),
@@ -149,9 +158,19 @@ def test_gather_lets_no_secret_host_or_directory_in() -> None:
 
 
 def test_every_known_fact_is_documented() -> None:
-    assert {known.kind for known in KNOWN.values()} <= {"count", "amount", "number", "share", "text", "flag", "counts"}
+    assert {known.kind for known in KNOWN.values()} <= {
+        *("count", "amount", "number", "quantity", "share", "text", "flag", "counts", "command", "parts")
+    }
     assert all(known.about and known.about[0] == known.about[0].strip() for known in KNOWN.values())
     keys = ["n_params", "n_embedding_params", "n_params_nonembedding", "n_layers", "d_model", "d_ff", "n_heads"]
     keys += ["n_kv_heads", "head_dim", "seq_len", "vocab_size", "padded_vocab_size", "tied_embeddings", "mlp"]
     keys += ["attention_window", "world_size", "n_gpus", "gpu", "precision", "tokens_per_step", "planned_tokens"]
     assert set(keys) <= set(KNOWN)
+
+
+def test_the_table_of_facts_has_a_row_for_each() -> None:
+    from tokenaxis.facts.document import as_markdown
+
+    rows = as_markdown().splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == list(KNOWN)
+    assert {row.count("|") for row in rows} == {5}, "no cell holds a bare pipe"

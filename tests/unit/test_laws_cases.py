@@ -44,7 +44,7 @@ def analysed(folder: Path, case: dict, params: dict):
     declaration = declared(case["options"])
     path = str(folder / case["files"][0]["path"])
     axis = build_axis(readers.read(path, declaration), declaration, Path(path).name, "auto")
-    fits = params["fits"] | {"targets": asked(case["expect"]), "loss": case["options"].get("loss_col", "auto")}
+    fits = params["fits"] | {"targets": asked(case["expect"]), "loss": case["options"].get("loss_col", "train_loss")}
     loss, reason = targets.choose_loss(axis.columns, fits)
     series = targets.series_from(axis.columns, axis.meta, declaration.as_dict(), loss)
     report = targets.answer(series, fits, reason)

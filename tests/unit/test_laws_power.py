@@ -127,7 +127,7 @@ def test_the_interval_starts_at_the_last_row_at_the_earliest(params):
 
 REFUSED = {
     "inside_warmup": series(power, inside_warmup=True),
-    "too_few_rows": series(power(np.arange(20) * BATCH)),
+    "too_few_rows": series(power(np.arange(8) * BATCH)),
     "no_decrease": series(np.full(2000, 3.0)),
     "diverged": series(np.concatenate([power(np.arange(2000) * BATCH), np.full(1000, 2.9)])),
     "too_short": series(power, lr=None, fit_start_step=2000, warmup_end_step=None),

@@ -22,6 +22,7 @@ CARD = Device(
     dense_tflops={"bf16": 100.0},
     memory_gb_s=1000.0,
     memory_kind="hbm",
+    tensor_clock_mhz=1800,
     sources=({"url": "https://example.org/card", "says": "100"},),
     checked="2026-01-01",
 )
@@ -47,6 +48,7 @@ SYSTEM = {
     "plan_hours": 1.0,
     "goodput": 0.9,
 }
+COUNTERS = {"tensor_active": 0.6, "dram_active": 0.3, "sm_clock_mhz": 1500.0}
 TARGET = {
     "target": 3.5,
     "status": "predicted",
@@ -175,6 +177,7 @@ def many() -> dict[str, dict[str, Any]]:
         "chosen": passport(chosen="hf"),
         "chosen_megatron": passport(chosen="megatron"),
         "planned_steps": passport({"facts": GPT2, "seq_len": 1024, "planned_steps": 50}, "titan"),
+        "counters": passport({"facts": GPT2 | SYSTEM | COUNTERS, "seq_len": 1024}, "hf"),
         "no_facts": passport({}),
         "no_fit": passport({}, fitted=nothing, stability={"verdicts": [], "warnings": []}),
         "stated_peak": passport({"facts": SYSTEM | GPT2 | {"peak_tflops": 50.0}, "seq_len": 1024}),
@@ -264,6 +267,8 @@ def test_every_number_of_a_passport_is_redone_from_its_explanation(any_passport:
     for key, entry in explain.items():
         # the same arithmetic in another order of operations: a few roundings
         assert entry["value"] == pytest.approx(recompute(entry, explain), rel=1e-12), key
+        for name, given in entry["inputs"].items():
+            assert "source" in given or "ref" in given, f"{key}: who says {name}?"
 
 
 def test_no_number_of_flops_efficiency_and_cost_is_without_an_explanation() -> None:
@@ -318,7 +323,7 @@ def test_whatever_is_absent_has_a_reason(any_passport: dict[str, Any]) -> None:
         "flops": ("per_token", "counted"),
         "training": ("tokens_per_s", "budget_tokens", "lr"),
         "results": ("train_loss", "val_loss"),
-        "efficiency": ("mfu", "goodput"),
+        "efficiency": ("mfu", "goodput", "ofu", "mfu_ofu_gap", "arithmetic_intensity"),
         "hardware": ("n_gpus", "devices", "peak"),
         "time": ("parts",),
     }.items():
@@ -360,6 +365,30 @@ def test_a_price_that_nobody_declared_gives_no_cost() -> None:
     document = passport({"facts": GPT2 | known}, axis_meta=axis(facts=logged))
     assert document["cost"] == {}
     assert "cost" in document["not_available"]
+
+
+def test_counters_stand_beside_mfu_and_compare_only_at_the_peaks_clock() -> None:
+    document = many()["counters"]
+    efficiency, mfu = document["efficiency"], document["efficiency"]["mfu"]["value"]
+    assert efficiency["ofu"] == {"value": 0.6 * 1500 / 1800, "scaled_to": "tensor_clock", "clock_mhz": 1800}
+    assert efficiency["mfu_ofu_gap"] == 0.5 - mfu
+    # FLOPs per byte: MFU of 100 TFLOP/s over 0.3 of 1000 GB/s
+    assert efficiency["arithmetic_intensity"]["value"] == pytest.approx(mfu * 100e12 / (0.3 * 1000e9), rel=1e-12)
+    known = {key: value for key, value in SYSTEM.items() if key != "gpu"} | COUNTERS
+    other = passport(
+        {"facts": GPT2 | known | {"peak_tflops": 100.0, "max_sm_clock_mhz": 2000.0}, "seq_len": 1024}, "hf"
+    )
+    assert other["efficiency"]["ofu"]["scaled_to"] == "max_sm_clock"
+    assert "efficiency.mfu_ofu_gap" in other["not_available"]
+    assert "needs dram_active" in other["not_available"]["efficiency.arithmetic_intensity"]
+
+
+def test_what_is_left_of_the_plan_and_what_was_wasted_is_counted_at_the_runs_pace() -> None:
+    document = passport(chosen="hf")
+    assert document["training"]["eta_s"] == (1e5 - 7168) / 5e4
+    assert document["training"]["superseded_gpu_hours"] == pytest.approx(1024 / 5e4 * 4 / 3600)  # roundings
+    [target] = document["cost"]["to_target"]
+    assert target["usd"] == pytest.approx(2.5 * 4 * 4.7e9 / 5e4 / 3600)  # roundings
 
 
 def test_the_same_evidence_gives_the_same_bytes() -> None:

@@ -44,7 +44,9 @@ def test_a_loss_without_a_step_is_a_bad_row(tmp_path: Path) -> None:
 
 
 def test_a_torn_last_line_and_lines_of_noise_are_bad_rows(tmp_path: Path) -> None:
-    log = read(tmp_path, [{"step": 0, "loss": 3.5}, "Saving checkpoint", {"step": 1, "loss": 3.25}, '{"step": 2, "lo'], end="")
+    log = read(
+        tmp_path, [{"step": 0, "loss": 3.5}, "Saving checkpoint", {"step": 1, "loss": 3.25}, '{"step": 2, "lo'], end=""
+    )
     assert log.columns["step"].tolist() == [0, 1]
     assert log.bad_lines == [2, 4]
     assert {"torn_last_line", "not_json"} == {notice.code for notice in log.warnings}
@@ -75,7 +77,11 @@ def test_an_epoch_mean_does_not_hide_the_loss_of_every_step(tmp_path: Path) -> N
 
 
 def test_a_trainer_state_is_read_with_lines_and_without_its_summary(tmp_path: Path) -> None:
-    history = [{"loss": 3.5, "learning_rate": 0.1, "step": 5}, {"eval_loss": 3.4, "step": 5}, {"loss": 3.25, "step": 10}]
+    history = [
+        {"loss": 3.5, "learning_rate": 0.1, "step": 5},
+        {"eval_loss": 3.4, "step": 5},
+        {"loss": 3.25, "step": 10},
+    ]
     history.append({"step": 10, "train_loss": 3.4, "train_runtime": 100.0})
     state = {"global_step": 10, "log_history": history, "max_steps": 10, "logging_steps": 5, "best_metric": None}
     log = read(tmp_path, [json.dumps(state, indent=1)], "trainer_state.json")

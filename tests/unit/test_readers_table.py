@@ -121,6 +121,12 @@ def test_duplicate_columns_must_agree(tmp_path: Path) -> None:
     assert caught.value.line == 3
 
 
+def test_of_columns_whose_names_mean_the_same_the_fuller_is_taken(tmp_path: Path) -> None:
+    log = read(tmp_path, "step,train/loss,train_loss\n0,4.5,\n1,4.25,4.0\n2,4.0,\n")
+    assert log.columns["train_loss"].tolist() == [4.5, 4.25, 4.0]
+    assert "'train/loss' was taken" in log.warnings[0].message
+
+
 def test_numbers_with_units_separators_and_float_steps_are_read(tmp_path: Path) -> None:
     log = read(tmp_path, 'step,loss,tokens\n"0.0",4.5,0\n"1.0",4.4,500K\n"1,200",4.25,1.25B\n')
     assert log.columns["step"].tolist() == [0, 1, 1200]

@@ -10,7 +10,9 @@ import pytest
 from tokenaxis import readers
 from tokenaxis.errors import TokenAxisError
 
-STDOUT = "step {n:4d}/100 | loss {loss} (+nanz)| norm 0.5000 (-0.10z)| lr 6.00e-04 | 42.10 ms | 32.1% bf16 MFU | 9 tok/s\n"
+STDOUT = (
+    "step {n:4d}/100 | loss {loss} (+nanz)| norm 0.5000 (-0.10z)| lr 6.00e-04 | 42.10 ms | 32.1% bf16 MFU | 9 tok/s\n"
+)
 
 
 def read(folder: Path, text: str, name: str = "run.log") -> readers.RawLog:
@@ -28,7 +30,10 @@ def facts(log: readers.RawLog) -> dict[str, object]:
 
 
 def test_llmc_main_log_counts_from_0_and_eval_is_no_loss(tmp_path: Path) -> None:
-    log = read(tmp_path, "s:0 tel:11.5\ns:0 trl:11.25 lr:0.000001 norm:14.5\ns:0 eval:0.25\ns:1 trl:11.0 lr:0.000002 norm:15.0\n")
+    log = read(
+        tmp_path,
+        "s:0 tel:11.5\ns:0 trl:11.25 lr:0.000001 norm:14.5\ns:0 eval:0.25\ns:1 trl:11.0 lr:0.000002 norm:15.0\n",
+    )
     assert log.format == "llmc-main"
     assert log.columns["step"].tolist() == [0, 0, 1]
     np.testing.assert_array_equal(log.columns["train_loss"], [np.nan, 11.25, 11.0])
@@ -70,8 +75,11 @@ def test_llmc_stdout_keeps_a_loss_that_was_written_before_another_process_broke_
 
 
 def test_llmc_stdout_header_becomes_facts_with_their_line(tmp_path: Path) -> None:
-    header = "+---+\n| train data pattern    | x.bin |\n| sequence length T     | 1024  |\n| total batch size      | 524288 |\n"
-    header += "| device                | NVIDIA A100-PCIE-40GB |\n| peak TFlops           | 312.0 |\n| max_steps | -1 |\n"
+    header = "+---+\n| train data pattern    | x.bin |\n| sequence length T     | 1024  |\n"
+    header += "| total batch size      | 524288 |\n"
+    header += (
+        "| device                | NVIDIA A100-PCIE-40GB |\n| peak TFlops           | 312.0 |\n| max_steps | -1 |\n"
+    )
     log = read(tmp_path, header + STDOUT.format(n=1, loss="4.5"))
     assert ("tokens_per_step", 524288, "emitted", "header, line 4: total batch size") in log.facts
     assert facts(log)["seq_len"] == 1024
@@ -88,9 +96,11 @@ def test_build_nanogpt_hella_is_no_loss(tmp_path: Path) -> None:
 
 
 def test_modded_nanogpt_skips_the_source_and_reads_settings_from_it(tmp_path: Path) -> None:
-    text = "import torch\nclass Hyperparameters:\n    batch_size : int = 8*64 # in sequences\n    sequence_length : int = 1024\n"
+    text = "import torch\nclass Hyperparameters:\n    batch_size : int = 8*64 # in sequences\n"
+    text += "    sequence_length : int = 1024\n"
     text += 'print(f"step:{step}/{n} train_loss:{x}")\n' + "step:0/10 val_loss:16.0 train_time:0ms step_avg:nanms\n"
-    text += "step:1/10 train_loss:15.5 train_time:250ms step_avg:nanms\nstep:2/10 train_loss:nan train_time:500ms step_avg:1ms\n"
+    text += "step:1/10 train_loss:15.5 train_time:250ms step_avg:nanms\n"
+    text += "step:2/10 train_loss:nan train_time:500ms step_avg:1ms\n"
     text += "step:2/10 val_loss:15.0 train_time:500ms step_avg:nanms\n"
     log = read(tmp_path, text, "a1b2.txt")
     assert log.columns["step"].tolist() == [0, 0, 1, 2]

@@ -188,7 +188,7 @@ def test_a_token_of_a_mixture_passes_its_top_experts_only() -> None:
 
 def test_latent_attention_shared_experts_and_a_dense_first_layer() -> None:
     facts = shape(**DEEPSEEK_V2_LITE).facts
-    assert check(shape(**DEEPSEEK_V2_LITE)) is None
+    assert check(shape(**DEEPSEEK_V2_LITE)) == []
     # 2.4B activated parameters: DeepSeek-V2 (arXiv 2405.04434), appendix B; embeddings of 0.21B are not among them
     assert facts.value("block_matmul_params") + facts.value("head_params") == pytest.approx(2.4e9, rel=0.03)
     assert facts.value("attention_width") == 16 * (192 + 128) / 2
@@ -196,10 +196,23 @@ def test_latent_attention_shared_experts_and_a_dense_first_layer() -> None:
 
 @pytest.mark.parametrize("model", [GPT2, MIXTRAL, DEEPSEEK_V2_LITE], ids=["gpt2", "mixtral", "deepseek"])
 def test_a_count_that_does_not_fit_the_shape_is_noticed(model: dict[str, Any]) -> None:
-    assert check(shape(**model)) is None
-    wrong = check(shape(**model | {"n_params": int(model["n_params"] * 1.1)}))
-    assert wrong is not None
+    assert check(shape(**model)) == []
+    [wrong] = check(shape(**model | {"n_params": int(model["n_params"] * 1.1)}))
     assert "n_params" in wrong
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"moe_experts": 8, "moe_top_k": 9}, "moe_top_k = 9 is more than moe_experts = 8"),
+        ({"n_layers": 2, "n_window_layers": 3}, "n_window_layers"),
+        ({"n_params": 10, "n_embedding_params": 20}, "n_embedding_params"),
+        ({"vocab_size": 50304, "padded_vocab_size": 50257}, "padded_vocab_size"),
+        ({"n_layers": 3, "attention_windows": [1, 2]}, "attention_windows names 2 layers"),
+    ],
+)
+def test_facts_that_cannot_be_true_together_are_named(facts: dict[str, Any], words: str) -> None:
+    assert words in " ".join(check(shape(**facts)))
 
 
 def test_missing_facts_are_named_as_the_user_would_state_them() -> None:
@@ -251,4 +264,4 @@ def test_shipped_shapes_are_sound_and_say_where_they_come_from(root: Path) -> No
         assert document["sources"]
         store = declared(**document["facts"])
         assert not store.rejected, file.name
-        assert check(complete(store)) is None, file.name
+        assert check(complete(store)) == [], file.name

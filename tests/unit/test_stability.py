@@ -109,7 +109,7 @@ def test_a_rising_tail_a_nan_tail_and_a_jump_are_diverged(params):
 
 
 def test_too_little_data_is_called_that(params):
-    assert swept(params, series(rows=210), [2.4])[1].verdicts[0].verdict == "NOT ENOUGH DATA"
+    assert swept(params, series(rows=203), [2.4])[1].verdicts[0].verdict == "NOT ENOUGH DATA"
     inside = swept(params, series(rows=150, inside_warmup=True, warmup_end_step=None), [2.4])[1]
     assert inside.verdicts[0].verdict == "NOT ENOUGH DATA" and len(inside.table["target"]) == 0
 

@@ -48,6 +48,7 @@ def answered(params, columns=None, declaration=None, **changes):
 
 
 def test_validation_loss_is_preferred_where_enough_rows_lie_past_the_fit_start(params):
+    params = params | {"min_rows": 20}
     assert targets.choose_loss(table(val_every=50), params)[0] == "val_loss"
     name, reason = targets.choose_loss(table(val_every=500), params)
     assert name == "train_loss" and "only" in reason
@@ -100,7 +101,7 @@ def test_the_artifact_has_exactly_the_keys_of_the_contract(params):
         "end", "targets", "warnings",
     }  # fmt: skip
     assert set(content["targets"][0]) == {
-        "target", "status", "step", "tokens", "interval", "interval_level", "step_interval", "law", "horizon",
+        "target", "status", "step", "tokens", "interval", "interval_level", "intervals", "step_interval", "law", "horizon",
         "reached_by_end", "crossed_back", "reason", "warnings",
     }  # fmt: skip
     assert set(content["fit"]) >= {

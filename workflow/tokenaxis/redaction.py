@@ -29,14 +29,15 @@ _REVISIONS = {"commit", "sha", "revision", "rev", "hash", "ref", "version", "fin
 
 _NUMBER = re.compile(r"[+-]?[\d_,.]+(e[+-]?\d+)?\s?([kmbtg]i?|tokens?)?", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"([-+~]*[A-Za-z_][\w.\-/@\[\]]*)(=|:=)(.*)", re.DOTALL)
+# possessive quantifiers and look-behinds: a word is tried once, so that no text takes quadratic time
 _INLINE = re.compile(
-    r"(?P<quote>[\"']?)(?P<name>[A-Za-z_][\w.\-]*)(?P=quote)(?P<sign>\s*[:=]\s*)"
+    r"(?<![\w.\-])(?P<quote>[\"']?)(?P<name>[A-Za-z_][\w.\-]*+)(?P=quote)(?P<sign>\s*[:=]\s*)"
     r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s\"',;&}\])]+)"
 )
 _HEADER = re.compile(r"\b(authorization\s*:\s*)(?:(bearer|basic|token)\s+)?\S+", re.IGNORECASE)
 _BEARER = re.compile(r"\b(bearer|basic)(\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
-_USERINFO = re.compile(r"\b([a-z][a-z0-9+.-]*://)[^/\s@]+@", re.IGNORECASE)
-_LOGIN = re.compile(r"(?<![\w/.:@-])[\w.+-]+@[\w-]+(\.[\w-]+)*")
+_USERINFO = re.compile(r"(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*+://)[^/\s@]+@", re.IGNORECASE)
+_LOGIN = re.compile(r"(?<![\w/.:@+-])[\w.+-]++@[\w-]++(\.[\w-]++)*+")
 # shapes that services give their tokens: Hugging Face, GitHub, GitLab, OpenAI and the like, AWS, Slack, Google, JWT
 _SHAPES = re.compile(
     r"\b(hf_[A-Za-z0-9]{16,}|gh[opsur]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|AKIA[0-9A-Z]{16}"
@@ -142,11 +143,11 @@ def _short_with_value(argument: str) -> str:
     return f"-p{HIDDEN}" if attached else argument
 
 
-def _value(name: str, value: str) -> str:
-    """What to show for `value`, which was given under `name`."""
+def _value(name: str, value: str, nested: bool = False) -> str:
+    """What to show for `value`, given under `name`; one assignment inside it is looked into (--env NAME=value)."""
     last = (words(name) or [""])[-1]
-    if (pair := _ASSIGNMENT.fullmatch(value)) is not None and not is_secret(name):
-        return f"{pair[1]}{pair[2]}{_value(pair[1], pair[3])}"
+    if not nested and not is_secret(name) and (pair := _ASSIGNMENT.fullmatch(value)) is not None:
+        return f"{pair[1]}{pair[2]}{_value(pair[1], pair[3], nested=True)}"
     if name == "-p" or is_secret(name, value):
         return HIDDEN
     if last in _HOSTS:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tokenaxis import laws
 from tokenaxis.columns import LOSSES
 from tokenaxis.crossing import HALF_WIDTH_DECAY, HALF_WIDTHS, neighbourhood_curve, noise_sd, without_single_rows
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.laws.answers import Answering, FitReport, TargetAnswer
 from tokenaxis.laws.base import Fitted, NotFitted
+from tokenaxis.laws.choice import fit_law
+from tokenaxis.laws.plan import Clock, declared_plan
 from tokenaxis.laws.rate import rate_of
 from tokenaxis.laws.steps import tokens_to_step, tokens_to_steps
 from tokenaxis.series import LossSeries
@@ -23,7 +25,6 @@ __all__ = [
     "TargetAnswer",
     "answer",
     "auto_targets",
-    "choose_law",
     "choose_loss",
     "series_from",
     "smoothed",
@@ -31,6 +32,8 @@ __all__ = [
     "tokens_to_steps",
 ]
 
+#: share of the peak at which a warm-up counts as over
+WARM = 0.99
 #: targets that `auto` chooses lie within these of the smoothed last loss (nats)
 AUTO_BELOW, AUTO_ABOVE = 0.2, 0.3
 
@@ -81,7 +84,7 @@ def series_from(
         raise TokenAxisError(f"the log has no finite {loss}")
     step = columns["step"].astype(np.float64)
     schedule = declaration.get("batch_schedule")
-    return LossSeries(
+    series = LossSeries(
         name=loss,
         step=step[rows],
         tokens=columns["tokens"][rows],
@@ -96,6 +99,17 @@ def series_from(
         lr_schedule=declaration.get("lr_schedule"),
         planned_tokens=_planned_tokens(columns, declaration),
     )
+    return _by_the_plan(series) if series.lr is None and series.lr_schedule is not None else series
+
+
+def _by_the_plan(series: LossSeries) -> LossSeries:
+    """A log without an lr column, with the rates and the warm-up of its declared schedule."""
+    clock = Clock(series.step, series.tokens, series.tokens_per_step)
+    plan = declared_plan(series.lr_schedule or {}, clock, series.planned_tokens)
+    warm = float(series.step[np.searchsorted(series.tokens, WARM * plan.warmup_tokens).clip(max=len(series.step) - 1)])
+    inside = plan.warmup_tokens > 0.0 and float(series.tokens[-1]) < WARM * plan.warmup_tokens
+    end = None if inside else int(warm)
+    return replace(series, lr=plan.ratio(series.tokens), warmup_end_step=end, inside_warmup=inside)
 
 
 def _lr(columns: dict[str, np.ndarray], step: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
@@ -146,8 +160,7 @@ def answer(series: LossSeries, params: dict[str, Any], loss_reason: str = "asked
         params: the `fits` section; `targets` is "auto" or a list of losses.
         loss_reason: why this loss was chosen (see `choose_loss`).
     """
-    name, law_reason = choose_law(series, params)
-    fitted = laws.get(name).fit(series, params)
+    fitted, name, law_reason = fit_law(series, params)
     smoother = "seed" if name == "seed" else params["smoother"]
     curve = smoothed(series, smoother, params)
     targets = params["targets"]
@@ -175,13 +188,6 @@ def answer(series: LossSeries, params: dict[str, Any], loss_reason: str = "asked
         warnings=tuple({(notice.code, notice.message): notice for notice in notices}.values()),
         fitted=fitted,
     )
-
-
-def choose_law(series: LossSeries, params: dict[str, Any]) -> tuple[str, str]:
-    """(name of the law, why)."""
-    if params["law"] != "auto":
-        return params["law"], "asked for"
-    return "power", "the default law"
 
 
 def smoothed(series: LossSeries, smoother: str, params: dict[str, Any]) -> np.ndarray:

@@ -16,11 +16,13 @@ SMOOTH_HALF_WIDTH = 0.1
 #: rows of the smoother's window at least, where the log has as many
 FEWEST_ROWS = 6
 #: points of a smoothed curve: at most (finer than a figure can show) and at least, and those of all runs together
-MOST_SMOOTH, FEWEST_SMOOTH, ALL_SMOOTH = 240, 60, 60_000
+MOST_SMOOTH, FEWEST_SMOOTH, ALL_SMOOTH = 240, 60, 36_000
 #: points of all raw curves of a page together: bounds the page's size, whatever the number of runs
-RAW_POINTS = 120_000
-#: windows that are kept per run and target, evenly spaced, the newest among them
-MOST_WINDOWS = 150
+RAW_POINTS = 60_000
+#: windows that are kept per run and target: at most, at least, and for one target of all runs together
+MOST_WINDOWS, FEWEST_WINDOWS, ALL_WINDOWS = 150, 30, 6_000
+#: knots of a clock: between them time is a straight line of tokens
+CLOCK_KNOTS = 60
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,12 @@ class Windows:
     low: np.ndarray
     high: np.ndarray
 
+    def thinned(self, stride: int) -> Windows:
+        """Every `stride`-th window, counted from the newest."""
+        rows = slice(None, None, -stride)
+        fields = (self.window_tokens, self.predicted, self.low, self.high)
+        return Windows(self.run, self.target, *(values[rows][::-1] for values in fields))
+
 
 def read_curve(run: RunResult, runs: int) -> Curve:
     """Load a run's token axis and keep what is drawn; `runs` is the number of runs that share RAW_POINTS."""
@@ -90,7 +98,7 @@ def read_curve(run: RunResult, runs: int) -> Curve:
         loss_name=name,
         raw=raw,
         smooth=smoothed(tokens[kept], step[kept], value[kept], points),
-        lr=_optional(tokens, step, columns.get("lr"), pixels // 2),
+        lr=_optional(tokens, step, columns.get("lr"), max(10, pixels // 8)),
         batch=_changes(tokens, step, columns["tokens_per_step"]),
         attempt_starts=_attempt_starts(tokens, columns["attempt"]),
         hours=_hours(tokens, step, columns.get("elapsed_s"), columns["attempt"]),
@@ -99,19 +107,20 @@ def read_curve(run: RunResult, runs: int) -> Curve:
     )
 
 
-def read_windows(run: RunResult) -> list[Windows]:
-    """The run's stability sweep, a `Windows` per target."""
+def read_windows(run: RunResult, runs: int) -> list[Windows]:
+    """The run's stability sweep, a `Windows` per target, evenly thinned; `runs` as in `read_curve`."""
     import numpy as np
 
     table = run.stability_table()
     if not table or not len(table.get("target", ())):
         return []
+    most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, ALL_WINDOWS // max(runs, 1)))
     fields = ("window_tokens", "predicted_tokens", "low", "high")
     found = []
     for target in np.unique(table["target"]):
         rows = table["target"] == target
         order = np.argsort(table["window_tokens"][rows], kind="stable")
-        order = order[:: -max(1, -(-len(order) // MOST_WINDOWS))][::-1]  # counted from the newest
+        order = order[:: -max(1, -(-len(order) // most))][::-1]  # counted from the newest
         found.append(Windows(run.id, float(target), *(table[name][rows][order] for name in fields)))
     return found
 
@@ -185,7 +194,7 @@ def extremes(tokens: np.ndarray, value: np.ndarray, pixels: int) -> np.ndarray:
 
 
 def smoothed(tokens: np.ndarray, step: np.ndarray, value: np.ndarray, points: int = MOST_SMOOTH) -> Track:
-    """A straight line in ln(tokens) fitted to the rows within ±SMOOTH_HALF_WIDTH, at `points` places even in ln(tokens).
+    """A straight line in ln(tokens) fitted to the rows within ±SMOOTH_HALF_WIDTH, at `points` even places.
 
     Local linear regression with a flat window (Cleveland 1979 without robustness): no start-up bias and no lag, unlike
     an exponential average. For the eye only; crossings come from the fits stage.
@@ -254,5 +263,5 @@ def _hours(tokens: np.ndarray, step: np.ndarray, elapsed: np.ndarray | None, att
     for row in np.flatnonzero(np.diff(attempt)) + 1:
         if seconds[row] < seconds[row - 1]:  # the clock started anew; a clock that goes on needs nothing
             seconds[row:] += seconds[row - 1]
-    rows = np.unique(np.linspace(0, len(seconds) - 1, min(len(seconds), 200)).astype(int))
+    rows = np.unique(np.linspace(0, len(seconds) - 1, min(len(seconds), CLOCK_KNOTS)).astype(int))
     return Track(tokens[rows], step[rows], seconds[rows] / 3600.0)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tokenaxis.comparison.answers import Answer, Answers, ratio
 from tokenaxis.comparison.batch_size import TradeOff
+from tokenaxis.comparison.hindsight import Hindsight
 from tokenaxis.comparison.model import Sweep
-from tokenaxis.comparison.quantities import interval, percent, plural, short, times, times_interval, whole
+from tokenaxis.comparison.quantities import error, interval, percent, plural, short, times, times_interval, whole
 from tokenaxis.comparison.quantities import target as target_text
 from tokenaxis.comparison.tables import Table, flops_field
 
@@ -13,7 +16,9 @@ from tokenaxis.comparison.tables import Table, flops_field
 MOST_TARGETS = 6
 
 
-def sentences(sweep: Sweep, answers: Answers, conventions: Table, found: list[TradeOff]) -> list[str]:
+def sentences(
+    sweep: Sweep, answers: Answers, conventions: Table, found: list[TradeOff], past: Sequence[Hindsight] = ()
+) -> list[str]:
     """The sentences, most important first: targets from the lowest loss, trust, batch size, compute, refused files."""
     if not sweep.runs:
         return ["The sweep has no run that can be compared."] + _refused(sweep)
@@ -25,7 +30,7 @@ def sentences(sweep: Sweep, answers: Answers, conventions: Table, found: list[Tr
     unanswered = [target for target in answers.targets if not answers.ranking(target)]
     if unanswered:
         text.append(_unanswered_sentence(answers, unanswered))
-    text += _trust(answers) + _batch(found) + _compute(answers, conventions)
+    text += _trust(answers) + _past(past) + _batch(found) + _compute(answers, conventions)
     return text + _refused(sweep)
 
 
@@ -77,6 +82,18 @@ def _trust(answers: Answers) -> list[str]:
     text = f"Of {plural(len(predicted), 'prediction')}, {settled} " + ("has" if settled == 1 else "have") + " converged"
     text += f" (intervals hold {percent(level)} of the time, nominally)." if level else "."
     return [text]
+
+
+def _past(past: Sequence[Hindsight]) -> list[str]:
+    """The horizon with most predictions speaks, of equals the farther one."""
+    entry = max(past, key=lambda entry: (entry.predictions, entry.horizon), default=None)
+    if entry is None or entry.median_error is None:
+        return []
+    text = f"In hindsight, with {times(entry.horizon).rstrip('×')} times the tokens still to come down to a target, "
+    text += (
+        f"{plural(entry.predictions, 'prediction')} of this sweep erred by {error(entry.median_error)} in the median"
+    )
+    return [text + (f"; {entry.held} of {entry.intervals} intervals held." if entry.intervals else ".")]
 
 
 def _batch(found: list[TradeOff]) -> list[str]:

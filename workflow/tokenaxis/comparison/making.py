@@ -11,6 +11,7 @@ from tokenaxis.comparison.batch_size import TradeOff, trade_offs
 from tokenaxis.comparison.curves import Curve, Windows, read_curve, read_windows
 from tokenaxis.comparison.figures import batch_size, conventions, loss, stability, style, targets, tracks
 from tokenaxis.comparison.headlines import sentences
+from tokenaxis.comparison.hindsight import hindsight
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.comparison.summary import summarise
 from tokenaxis.comparison.tablefiles import csv_bytes, parquet_bytes
@@ -26,11 +27,12 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     windows: list[Windows] = []
     for run in in_order(sweep.runs):
         curves[run.id] = read_curve(run, len(sweep.runs))
-        windows += read_windows(run)
+        windows += read_windows(run, len(sweep.runs))
     tables = build(sweep, answers, curves)
     found = trade_offs(sweep, answers)
-    headlines = sentences(sweep, answers, tables["conventions"], found)
-    summary = summarise(sweep, answers, headlines, fingerprint)
+    past = hindsight(answers, windows)
+    headlines = sentences(sweep, answers, tables["conventions"], found, past)
+    summary = summarise(sweep, answers, headlines, fingerprint, past)
     for table in tables.values():
         files.write(out / f"{table.name}.csv", csv_bytes(table))
         files.write(out / f"{table.name}.parquet", parquet_bytes(table))
@@ -41,7 +43,18 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     written = {f"{drawing.name}.{kind}" for drawing in drawings for kind in params["figures"]}
     files.remove_stale_figures(out / "figures", written)
     material = Material(
-        sweep, answers, palette, curves, windows, tables, found, headlines, drawings, inline, tuple(params["figures"])
+        sweep,
+        answers,
+        palette,
+        curves,
+        windows,
+        tables,
+        found,
+        past,
+        headlines,
+        drawings,
+        inline,
+        tuple(params["figures"]),
     )
     files.write(out / "index.html", render(material).encode("utf-8"))
     files.write(out / "summary.json", files.json_bytes(summary))  # last: whoever sees it may trust the rest

@@ -116,6 +116,13 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     return (*((0, int(part), "") if part[0] in "0123456789" else (1, 0, part) for part in parts), (-1, 0, name))
 
 
+def error(log_ratio: float | None) -> str:
+    """A half-width or an error in ln(tokens) as a factor's excess: 0.0488 -> 5.0%, 1.2 -> a factor of 3.32."""
+    if log_ratio is None or not math.isfinite(log_ratio):
+        return MISSING
+    return f"{100 * math.expm1(log_ratio):.2g}%" if log_ratio < 0.6 else f"a factor of {_three(math.exp(log_ratio))}"
+
+
 def plural(count: int, noun: str, plural_noun: str | None = None) -> str:
     """1 run, 2 runs."""
     return f"{count:,} {noun if count == 1 else plural_noun or noun + 's'}"

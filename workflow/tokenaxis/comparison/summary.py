@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from tokenaxis.comparison.answers import Answer, Answers
+from tokenaxis.comparison.hindsight import Hindsight
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.comparison.quantities import elided, natural, plural, short
 from tokenaxis.comparison.quantities import target as target_text
@@ -19,7 +22,9 @@ MOST_RUNS = 40
 _WORDS = {"unreachable": "never", "not_available": "n/a"}
 
 
-def summarise(sweep: Sweep, answers: Answers, headlines: list[str], fingerprint: str) -> dict[str, Any]:
+def summarise(
+    sweep: Sweep, answers: Answers, headlines: list[str], fingerprint: str, past: Sequence[Hindsight] = ()
+) -> dict[str, Any]:
     """JSON-ready; targets and cells are keyed by the target's text, so that a metric keeps its name."""
     return {
         "schema": SCHEMA,
@@ -43,6 +48,7 @@ def summarise(sweep: Sweep, answers: Answers, headlines: list[str], fingerprint:
             }
             for run in answers.runs
         },
+        "hindsight": [asdict(entry) for entry in past],
         "notices": [notice.as_dict() for notice in answers.notices],
     }
 

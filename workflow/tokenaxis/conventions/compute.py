@@ -34,7 +34,11 @@ def count(shape: Shape) -> Counts:
         if len(present) < len(inputs):
             counts.not_available[name] = needs(shape, convention.needs)
             continue
-        counts.flops_per_token[name] = whole(convention.compute(*(fact.value for fact in present)))
+        flops = convention.compute(*(fact.value for fact in present))
+        if not flops > 0:
+            counts.not_available[name] = "the facts contradict each other: no positive number comes out"
+            continue
+        counts.flops_per_token[name] = whole(flops)
         counts.sources[name] = weakest(fact.source for fact in present)
     return counts
 

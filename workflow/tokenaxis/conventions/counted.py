@@ -1,8 +1,8 @@
 """FLOPs counted, not computed: torch's FlopCounterMode over forward and backward on the meta device.
 
-A decoder of the declared shape is run on tensors without data, so that a model of any size is counted in milliseconds on
-any machine. What is counted is what is executed: every matrix product, the full attention square whatever the mask, no
-element-wise work. Torch is an extra and is imported only here, when it is needed.
+A decoder of the declared shape is run on tensors without data, so that a model of any size is counted in milliseconds
+on any machine. What is counted is what is executed: every matrix product, the full attention square whatever the mask,
+no element-wise work. Torch is an extra and is imported only here, when it is needed.
 
 On CPU tensors FlopCounterMode misses scaled_dot_product_attention altogether (its registry lacks the CPU kernel); here
 attention is spelled out as two matrix products, and a user's model runs with the math backend.
@@ -89,7 +89,7 @@ def _count(torch: Any, forward: Callable[[], torch.Tensor]) -> float:
 
 def _logits(output: Any) -> torch.Tensor:
     if hasattr(output, "logits"):
-        return output.logits  # type: ignore[no-any-return]
+        return output.logits
     return output[0] if isinstance(output, tuple) else output
 
 
@@ -158,13 +158,13 @@ class _Decoder:
         return result + self._dense(stream, shared) if shared else result
 
     def _linear(self, stream: torch.Tensor, width: int) -> torch.Tensor:
-        return self.torch.nn.functional.linear(stream, self._weight(width, stream.shape[-1]))  # type: ignore[no-any-return]
+        return self.torch.nn.functional.linear(stream, self._weight(width, stream.shape[-1]))
 
     def _heads(self, stream: torch.Tensor, heads: int) -> torch.Tensor:
         return stream.unflatten(1, (heads, -1)).transpose(0, 1)
 
     def _weight(self, rows: int, columns: int) -> torch.Tensor:
-        return self.torch.empty((rows, columns), device="meta", requires_grad=True)  # type: ignore[no-any-return]
+        return self.torch.empty((rows, columns), device="meta", requires_grad=True)
 
     def _int(self, key: str) -> int:
         return int(self.facts.value(key))

@@ -87,7 +87,7 @@ def chinchilla(
     formula="72 * n_layers * d_model**2 + 12 * n_layers * d_model * seq_len",
     counts="blocks with a feed-forward part of 8 d^2 weights; the full attention square",
     leaves_out="the head and the tables; every other shape of block; the causal half",
-    source="DeepSeek LLM 2024 (arXiv 2401.02954), section 3.1, equation 2: M",
+    source="DeepSeek LLM 2024 (arXiv 2401.02954), equation 2: M",
 )
 def deepseek(n_layers: float, d_model: float, seq_len: float) -> float:
     """DeepSeek LLM's M, non-embedding FLOPs per token: 72 L d^2 + 12 L d s. arXiv 2401.02954, equation 2."""
@@ -98,7 +98,7 @@ def deepseek(n_layers: float, d_model: float, seq_len: float) -> float:
     formula="72 * n_layers * d_model**2",
     counts="blocks with a feed-forward part of 8 d^2 weights",
     leaves_out="attention scores; the head and the tables",
-    source="DeepSeek LLM 2024 (arXiv 2401.02954), section 3.1, equation 2: 6 N1",
+    source="DeepSeek LLM 2024 (arXiv 2401.02954), equation 2: 6 N1",
 )
 def deepseek_6n1(n_layers: float, d_model: float) -> float:
     """DeepSeek LLM's 6 N1 = 72 L d^2 (non-embedding parameters). arXiv 2401.02954, equation 2."""
@@ -109,7 +109,7 @@ def deepseek_6n1(n_layers: float, d_model: float) -> float:
     formula="72 * n_layers * d_model**2 + 6 * vocab_size * d_model",
     counts="blocks with a feed-forward part of 8 d^2 weights; the head",
     leaves_out="attention scores; embedding look-ups",
-    source="DeepSeek LLM 2024 (arXiv 2401.02954), section 3.1, equation 2: 6 N2",
+    source="DeepSeek LLM 2024 (arXiv 2401.02954), equation 2: 6 N2",
 )
 def deepseek_6n2(n_layers: float, d_model: float, vocab_size: float) -> float:
     """DeepSeek LLM's 6 N2 = 72 L d^2 + 6 V d (complete parameters). arXiv 2401.02954, equation 2."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenaxis.conventions.compute import Counts, count, whole
+from tokenaxis.conventions.counters import report_counters
 from tokenaxis.conventions.registry import REGISTRY, TRAINMETER_NAMES, lookup
 from tokenaxis.conventions.utilisation import describe, report_mfu
 from tokenaxis.errors import Notice
@@ -54,6 +55,8 @@ def report(
     mfu, reason = report_mfu(counts.flops_per_token, shape.facts, name, peak)
     if mfu is None:
         not_available["mfu"] = reason or not_available["peak"]
+    counters, reasons = report_counters(shape.facts, peak, mfu)
+    not_available |= reasons
     return {
         "facts": shape.facts.as_dict(),
         "derived": {
@@ -73,6 +76,7 @@ def report(
         "flops_to_target": [_to_target(target, counts) for target in fits.get("targets", ())],
         "peak": None if peak is None else describe(peak),
         "mfu": mfu,
+        "counters": counters,
         "not_available": not_available,
         "warnings": [notice.as_dict() for notice in _warnings(facts, shape, mfu)],
     }
@@ -133,8 +137,7 @@ def _warnings(facts: FactStore, shape: Shape, mfu: Mapping[str, Any] | None) -> 
         Notice("fact_rejected", f"{fact.key} = {str(fact.value)[:80]} ({fact.source}) is set aside: {reason}")
         for fact, reason in facts.rejected
     ]
-    if (mismatch := check(shape)) is not None:
-        notices.append(Notice("parameters_do_not_fit_shape", mismatch))
+    notices += [Notice("facts_contradict", contradiction) for contradiction in check(shape)]
     if mfu is not None:
         highest = max(mfu.get("range") or [mfu["value"]])
         if highest > 1:

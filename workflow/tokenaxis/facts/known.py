@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+#: no size, count or rate of a training run comes near; products of a few such numbers still fit a float
+LARGEST = 1e30
 
 
 def not_json(value: Any) -> str | None:
@@ -28,8 +32,9 @@ class KnownFact:
 
     Attributes:
         key: its name.
-        kind: "count" (integer >= 1), "amount" (integer >= 0), "number" (finite, > 0), "share" (0 < x <= 1), "text",
-            "flag" or "counts" (list of integers >= 0, one a layer).
+        kind: "count" (integer >= 1), "amount" (integer >= 0), "number" (finite, > 0), "quantity" (finite, >= 0),
+            "share" (0 < x <= 1), "text", "flag", "counts" (list of integers >= 0, one a layer), "command" (text or
+            list of text) or "parts" (list of {name, s, ...}).
         unit: unit in words, "" if it has none.
         about: one line for documentation.
         varies: it may change while a run goes on, so that a later value of the same source is news, not a conflict.
@@ -45,24 +50,58 @@ class KnownFact:
         """Why `value` cannot be a value of this key; None if it can."""
         if (reason := not_json(value)) is not None:
             return reason
-        if self.kind == "text":
-            return None if isinstance(value, str) and value else "it should be text"
-        if self.kind == "flag":
-            return None if isinstance(value, bool) else "it should be true or false"
-        if self.kind == "counts":
-            whole = isinstance(value, list | tuple) and all(_number(item) and item >= 0 for item in value)
-            return None if whole else "it should be a list of whole numbers, one a layer"
+        if self.kind in _SHAPES:
+            fits, wanted = _SHAPES[self.kind]
+            return None if fits(value) else f"it should be {wanted}"
         if not _number(value):
             return "it should be a number"
+        if value > LARGEST:
+            return "it is too large to be true"
         if self.kind in ("count", "amount") and value != int(value):
             return "it should be a whole number"
-        if value < 0 or (value == 0 and self.kind != "amount"):
+        if value < 0 or (value == 0 and self.kind not in ("amount", "quantity")):
             return "it should be positive"
         return "it should be a share, at most 1" if self.kind == "share" and value > 1 else None
 
 
 def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _counts(value: Any) -> bool:
+    whole = isinstance(value, list | tuple) and bool(value)
+    return whole and all(_number(item) and 0 <= item <= LARGEST and item == int(item) for item in value)
+
+
+def _command(value: Any) -> bool:
+    return _text(value) or (isinstance(value, list | tuple) and bool(value) and all(map(_text, value)))
+
+
+def _parts(value: Any) -> bool:
+    """A list of parts, each with a name, and seconds or nothing."""
+    return isinstance(value, list | tuple) and all(
+        isinstance(part, dict)
+        and _text(part.get("name"))
+        and (part.get("s") is None or (_number(part["s"]) and part["s"] >= 0))
+        and isinstance(part.get("label", ""), str)
+        and isinstance(part.get("reason") or "", str)
+        and isinstance(part.get("measured", False), bool)
+        for part in value
+    )
+
+
+#: kinds that are no numbers: whether a value is one, and what it should be
+_SHAPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "text": (_text, "text"),
+    "flag": (lambda value: isinstance(value, bool), "true or false"),
+    "counts": (_counts, "a list of whole numbers, one a layer"),
+    "command": (_command, "a command line"),
+    "parts": (_parts, "a list of {name, s}"),
+}
 
 
 # fmt: off
@@ -107,6 +146,21 @@ _MODEL = (
     KnownFact("counted_flops_per_token", "number", "FLOP/token",
               "operators counted while the model ran, recompute included"),
 )
+_DERIVED = (
+    KnownFact("attention_width", "quantity", "features", "width of the two attention products, all heads"),
+    KnownFact("attention_keys", "quantity", "keys", "keys per query, summed over layers, no causal mask"),
+    KnownFact("causal_keys", "quantity", "keys", "the same under the causal mask, mean over the sequence"),
+    KnownFact("attention_params", "quantity", "parameters", "query, key, value and output matrices of all layers"),
+    KnownFact("latent_norm_params", "quantity", "parameters", "norms inside multi-head latent attention"),
+    KnownFact("mlp_matrices", "quantity", "matrices", "matrices of a feed-forward layer: 3 with a gate, else 2"),
+    KnownFact("active_ff", "quantity", "features", "feed-forward width that one token passes, summed over layers"),
+    KnownFact("router_params", "quantity", "parameters", "weights of the routers"),
+    KnownFact("inactive_params", "quantity", "parameters", "experts that a token does not pass"),
+    KnownFact("block_matmul_params", "quantity", "parameters", "linear layers that one token passes, without the head"),
+    KnownFact("head_params", "quantity", "parameters", "the vocabulary head's matrix, tied or not"),
+    KnownFact("lookup_params", "quantity", "parameters", "embedding tables that are only looked up"),
+    KnownFact("table_params", "quantity", "parameters", "all embedding tables, a tied one among them"),
+)
 _RUN = (
     KnownFact("world_size", "count", "processes", "processes of the training job"),
     KnownFact("dp", "count", "ranks", "data-parallel ranks"),
@@ -119,6 +173,11 @@ _RUN = (
     KnownFact("peak_source", "text", "", "where peak_tflops comes from"),
     KnownFact("tokens_per_step", "number", "tokens/step", "global batch", varies=True),
     KnownFact("tokens_per_s", "number", "tokens/s", "throughput of the whole job", varies=True),
+    KnownFact("moving_tokens_per_s", "number", "tokens/s", "throughput at the end, a moving average", varies=True),
+    KnownFact("tensor_active", "share", "", "share of cycles in which the tensor pipe was busy, mean over the run"),
+    KnownFact("dram_active", "share", "", "share of the memory bandwidth in use, mean over the run"),
+    KnownFact("sm_clock_mhz", "number", "MHz", "clock of the processors, mean over the run"),
+    KnownFact("max_sm_clock_mhz", "number", "MHz", "highest clock that the device reports"),
     KnownFact("elapsed_s", "number", "s", "wall time of the run, all attempts", varies=True),
     KnownFact("gpu_hours", "number", "GPU h", "accelerators times wall time"),
     KnownFact("goodput", "share", "", "share of the wall time spent in steps that count", varies=True),
@@ -129,6 +188,8 @@ _RUN = (
     KnownFact("plan_tokens_per_s", "number", "tokens/s", "throughput that the plan counted on"),
     KnownFact("plan_hours", "number", "h", "wall time that the plan counted on"),
     KnownFact("convention", "text", "", "FLOP convention that trainmeter was told to use, by its name there"),
+    KnownFact("command", "command", "", "command line, redacted"),
+    KnownFact("time_parts", "parts", "s", "where the wall time went"),
     KnownFact("python", "text", "", "version of Python"),
     KnownFact("torch", "text", "", "version of PyTorch"),
     KnownFact("cuda", "text", "", "version of CUDA"),
@@ -139,6 +200,6 @@ _RUN = (
 # fmt: on
 
 #: key -> what it means; other keys are carried along untouched
-KNOWN: dict[str, KnownFact] = {known.key: known for known in _MODEL + _RUN}
+KNOWN: dict[str, KnownFact] = {known.key: known for known in _MODEL + _DERIVED + _RUN}
 #: keys of a model's shape, in reading order
 MODEL_KEYS: tuple[str, ...] = tuple(known.key for known in _MODEL)

@@ -190,6 +190,8 @@ def gather(declared: Mapping[str, Any], logged: Iterable[Mapping[str, Any]] = ()
 
 def _public(key: str, value: Any) -> Any:
     """`value` without secrets, hosts and directories."""
-    if key == "command":
-        return redact_line(value) if isinstance(value, str) else redact_command([str(part) for part in value])
-    return redact_text(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return redact_line(value) if key == "command" else redact_text(value)
+    if isinstance(value, list | tuple) and key == "command":
+        return redact_command([str(part) for part in value])
+    return value

@@ -10,7 +10,7 @@ from tokenaxis.laws.base import TOKEN_UNIT, Fitted, Law, NotFitted, Prediction
 __all__ = ["NAMES", "TOKEN_UNIT", "Fitted", "Law", "NotFitted", "Prediction", "get"]
 
 #: names of the laws = names of their modules
-NAMES: tuple[str, ...] = ("power", "seed")
+NAMES: tuple[str, ...] = ("power", "kernel", "annealing", "seed")
 
 
 def get(name: str) -> Law:

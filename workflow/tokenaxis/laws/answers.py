@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,7 +15,9 @@ from tokenaxis.laws.normal import two_sided
 from tokenaxis.laws.steps import tokens_to_step
 from tokenaxis.series import LossSeries
 
-Interval = tuple[float, float | None]
+Interval = tuple[float | None, float | None]
+#: nominal levels whose intervals every answer carries
+LEVELS = (0.5, 0.8, 0.9)
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class TargetAnswer:
     tokens: float | None = None
     interval: Interval | None = None
     interval_level: float | None = None
+    intervals: dict[str, Interval] | None = None
     step_interval: Interval | None = None
     law: str | None = None
     horizon: float | None = None
@@ -40,6 +44,8 @@ class TargetAnswer:
         out = asdict(self)
         for key in ("interval", "step_interval"):
             out[key] = None if out[key] is None else list(out[key])
+        if out["intervals"] is not None:
+            out["intervals"] = {level: list(bounds) for level, bounds in out["intervals"].items()}
         out["warnings"] = list(self.warnings)
         return out
 
@@ -138,11 +144,15 @@ class Answering:
         if crossing.crossed_back:
             self._note("crossed_back", target, "the smoothed loss is back above it later", codes)
         last = float(self.series.tokens[-1])
-        interval, level = None, None
+        interval, level, intervals = None, None, None
         if crossing.standard_error > 0.0 or crossing.low is not None:
             level = self.params["interval_level"]
-            low, high = crossing.interval(two_sided(level))
-            interval = (low, min(high, max(last, crossing.tokens)))
+
+            def interval_at(level: float) -> Interval:
+                low, high = crossing.interval(two_sided(level))
+                return low, min(high, max(last, crossing.tokens))
+
+            interval, intervals = interval_at(level), _levels(interval_at)
         return TargetAnswer(
             target,
             "reached",
@@ -150,6 +160,7 @@ class Answering:
             tokens=crossing.tokens,
             interval=interval,
             interval_level=level,
+            intervals=intervals,
             step_interval=self._steps(interval),
             horizon=crossing.tokens / last if last > 0 else None,
             crossed_back=crossing.crossed_back,
@@ -159,21 +170,22 @@ class Answering:
     def _steps(self, interval: Interval | None) -> Interval | None:
         if interval is None:
             return None
-        low, high = interval
-        return tokens_to_step(self.series, low), None if high is None else tokens_to_step(self.series, high)
+        low, high = (None if bound is None else tokens_to_step(self.series, bound) for bound in interval)
+        return low, high
 
     def _predicted(self, target: float, fitted: Fitted, found: Prediction, codes: list[str]) -> TargetAnswer:
         for notice in found.warnings:
             self._note(notice.code, target, notice.message, codes)
         codes += [notice.code for notice in fitted.warnings]
-        horizon, interval, level = None, None, None
+        horizon, interval, level, intervals = None, None, None, None
         if found.tokens is not None:
             horizon = found.tokens / float(self.series.tokens[-1])
             if horizon > self.params["extrapolation_warn_factor"]:
                 message = f"predicted at {horizon:.1f} times the observed tokens"
                 self._note("beyond_warn_factor", target, message, codes)
-            if found.low is not None:
+            if found.interval_at is not None:
                 interval, level = (found.low, found.high), self.params["interval_level"]
+                intervals = _levels(found.interval_at)
         return TargetAnswer(
             target,
             found.status,
@@ -181,10 +193,16 @@ class Answering:
             tokens=found.tokens,
             interval=interval,
             interval_level=level,
+            intervals=intervals,
             step_interval=self._steps(interval),
-            law=fitted.law,
+            law=found.law or fitted.law,
             horizon=horizon,
             reached_by_end=found.reached_by_end,
             reason=found.reason,
             warnings=tuple(dict.fromkeys(codes)),
         )
+
+
+def _levels(interval_at: Callable[[float], Interval]) -> dict[str, Interval]:
+    """Intervals at every level of LEVELS, by its text ("0.9")."""
+    return {f"{level:g}": interval_at(level) for level in LEVELS}

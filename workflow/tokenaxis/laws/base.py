@@ -31,6 +31,8 @@ class Prediction:
         standard_error: of ln(tokens), model error included; None where there is no number.
         warnings: names and words of what to beware of.
         reached_by_end: probability that the target is reached by the planned end, or None.
+        law: the law that answered, where it is not the one that was fitted first.
+        interval_at: level -> (low, high) for any level, or None where there is no interval.
     """
 
     status: str
@@ -41,6 +43,10 @@ class Prediction:
     standard_error: float | None = None
     warnings: tuple[Notice, ...] = ()
     reached_by_end: float | None = None
+    law: str | None = None
+    interval_at: Callable[[float], tuple[float | None, float | None]] | None = field(
+        default=None, compare=False, repr=False
+    )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+
+from tokenaxis.crossing import NOISE_INFLATION
+
+#: half-width in ln(tokens) over which a crossing is read from noisy rows once the run gets there
+READING = 0.12
 
 
 def block_length(rows: int) -> int:
@@ -33,3 +40,25 @@ def long_run_variance(residual: np.ndarray) -> tuple[float, float]:
     rows = len(residual)
     inflation = variance_inflation(residual)
     return rows / max(rows - 3, 1) * float(residual.var()) * inflation, inflation
+
+
+def reading_noise(residual_sd: float, rows_per_token: float, tokens: np.ndarray | float) -> np.ndarray | float:
+    """Standard error of the loss that will be read off the log around `tokens` (shape kept).
+
+    A prediction is compared with a crossing that is itself read from noisy rows, about 24% of the tokens there.
+    """
+    rows = np.maximum(2.0 * READING * rows_per_token * tokens, 1.0)
+    return NOISE_INFLATION * residual_sd / np.sqrt(rows)
+
+
+def rows_per_token(tokens: np.ndarray) -> float:
+    """How densely the newest half of (rows,) tokens is logged."""
+    middle = len(tokens) // 2
+    return (len(tokens) - 1 - middle) / max(float(tokens[-1] - tokens[middle]), 1.0)
+
+
+def reading_error(
+    residual_sd: float, density: float, tokens: float, slope: float
+) -> float:
+    """`reading_noise` in ln(tokens), where the loss falls by `slope` nats per unit of ln(tokens)."""
+    return float(reading_noise(residual_sd, density, tokens)) / max(abs(slope), 1e-12) if math.isfinite(tokens) else 0.0

@@ -11,7 +11,8 @@ import numpy as np
 from tokenaxis.errors import Notice
 from tokenaxis.laws import checks
 from tokenaxis.laws.base import TOKEN_UNIT, UNBOUNDED, Fitted, Law, NotFitted, Prediction
-from tokenaxis.laws.normal import two_sided
+from tokenaxis.laws.noise import reading_error, rows_per_token
+from tokenaxis.laws.normal import cumulative, two_sided
 from tokenaxis.laws.rate import SPENT, Rate, rate_of
 from tokenaxis.laws.robust import RobustFit, robust_fit
 from tokenaxis.series import LossSeries
@@ -20,6 +21,7 @@ from tokenaxis.series import LossSeries
 DECAY_DROP = 0.17
 #: log-likelihood ratio beyond which plain tokens replace tokens weighted by the learning rate
 AXIS_EVIDENCE = 6.0
+LN_UNBOUNDED = math.log(UNBOUNDED)
 #: rows after the last finite loss from which a run counts as diverged
 NONFINITE_ROWS = 3
 
@@ -132,8 +134,8 @@ def _notices(series: LossSeries, rate: Rate, found: RobustFit, noise: float) -> 
     return notices + schedule_notices(series, rate)
 
 
-def schedule_notices(series: LossSeries, rate: Rate) -> list[Notice]:
-    """Warnings about the learning rate: unknown, changing, or free to change."""
+def schedule_notices(series: LossSeries, rate: Rate, knows_decay: bool = False) -> list[Notice]:
+    """Warnings about the learning rate: unknown, changing, or free to change. `knows_decay`: the law models a decay."""
     notices = []
     if rate.state == "unknown":
         message = "no lr column: the learning rate and its schedule are unknown, and taken as constant"
@@ -142,7 +144,7 @@ def schedule_notices(series: LossSeries, rate: Rate) -> list[Notice]:
         notices.append(Notice("lr_unknown", message))
     if rate.state == "scaled_with_batch":
         notices.append(Notice("lr_scaled_with_batch", "the learning rate changes with the batch: taken as constant"))
-    if rate.state == "changes":
+    if rate.state == "changes" and not knows_decay:
         message = (
             f"the learning rate changes after warm-up (schedule; now {rate.now:.2f} of its peak): a power law "
             "in tokens does not hold through a decay"
@@ -178,7 +180,7 @@ class _Answer:
             "noise_inflation": self.found.inflation,
             "at_bounds": checks.at_bounds(law),
         }
-        return Fitted("power", step, parameters, self.predict, self.loss_at, tuple(notices))
+        return Fitted("power", step, parameters, self.predict, self.loss_at, tuple(notices), self.end())
 
     def loss_at(self, tokens: np.ndarray) -> np.ndarray:
         """Losses if the learning rate stays as it is now."""
@@ -197,39 +199,83 @@ class _Answer:
         gap = target - law.irreducible_loss
         if gap <= 0.0:
             reason = f"the fitted irreducible loss {law.irreducible_loss:.4f} is not below the target"
-            return Prediction("unreachable", reason=reason)
+            return Prediction("unreachable", reason=reason, reached_by_end=self._reached_by_end(target))
         last = float(self.series.tokens[-1])
         ln_x = math.log(law.coefficient / gap) / law.exponent
         limit = math.log(UNBOUNDED * last / TOKEN_UNIT)
         if ln_x > limit:
             reason = f"under this fit the target lies beyond {UNBOUNDED:.0e} times the observed tokens"
-            return Prediction("unreachable", reason=reason)
+            return Prediction("unreachable", reason=reason, reached_by_end=self._reached_by_end(target))
         ahead = (math.exp(ln_x) * TOKEN_UNIT - (last - self.rows.offset)) / rate.now
         return self._interval(target, ln_x, last, ahead)
 
     def _interval(self, target: float, ln_x: float, last: float, ahead: float) -> Prediction:
         axis = math.exp(ln_x) * TOKEN_UNIT
         tokens = last + ahead
-        noise = self.found.standard_error(target) * axis / (max(tokens, last) * self.rows.rate.now)
+        stretch = axis / (max(tokens, last) * self.rows.rate.now)  # d ln X / d ln T
+        fitted = self.found.standard_error(target) * stretch
+        slope = self.found.law.exponent * (target - self.found.law.irreducible_loss) / stretch
+        density = rows_per_token(self.series.tokens)
+        noise = math.hypot(fitted, reading_error(math.sqrt(self.found.variance), density, max(tokens, last), slope))
+        by_end = self._reached_by_end(target)
         if ahead <= 0.0:
-            return self._inside(last, noise, tokens)
-        known = self.series.lr_schedule is not None
-        model = self.params["horizon_sd" if known else "horizon_sd_unplanned"] * math.log(tokens / last)
-        error = math.hypot(noise, model)
-        half = two_sided(self.params["interval_level"]) * error
-        high = tokens * math.exp(half) if half < math.log(UNBOUNDED) else None
-        return Prediction("predicted", tokens, max(tokens * math.exp(-half), last), high, standard_error=error)
+            return self._inside(last, noise, tokens, by_end)
+        error = math.hypot(noise, self._model_sd() * math.log(tokens / last))
 
-    def _inside(self, last: float, noise: float, tokens: float) -> Prediction:
+        def interval_at(level: float) -> tuple[float, float | None]:
+            half = two_sided(level) * error
+            return max(tokens * math.exp(-half), last), tokens * math.exp(half) if half < LN_UNBOUNDED else None
+
+        low, high = interval_at(self.params["interval_level"])
+        return Prediction(
+            "predicted", tokens, low, high, standard_error=error, reached_by_end=by_end, interval_at=interval_at
+        )
+
+    def _model_sd(self) -> float:
+        """Model error in ln(tokens) per ln(horizon)."""
+        known = self.series.lr_schedule is not None
+        return float(self.params["horizon_sd" if known else "horizon_sd_unplanned"])
+
+    def _inside(self, last: float, noise: float, tokens: float, by_end: float | None) -> Prediction:
         """The law has the target behind it, the log does not: at the edge within the noise, or a contradiction."""
         if tokens <= 0.0 or math.log(last / tokens) > 2.0 * noise + 1e-6:
             reason = "the fit puts this target inside the log, which does not reach it: a misfit or a plateau"
             return Prediction("not_available", reason=reason)
         just_past = last + float(self.series.tokens_per_step[-1])
-        half = two_sided(self.params["interval_level"]) * noise
         notice = Notice("at_the_edge", "the fit has the target at the last row; the smoothed loss is not there yet")
-        high = max(just_past * math.exp(min(half, 50.0)), just_past)
-        return Prediction("predicted", just_past, last, high, standard_error=noise, warnings=(notice,))
+
+        def interval_at(level: float) -> tuple[float, float]:
+            return last, max(just_past * math.exp(min(two_sided(level) * noise, 50.0)), just_past)
+
+        low, high = interval_at(self.params["interval_level"])
+        return Prediction(
+            "predicted", just_past, low, high, None, noise, (notice,), reached_by_end=by_end, interval_at=interval_at
+        )
+
+    def _planned_end(self) -> tuple[float, float, float] | None:
+        """(tokens, loss, standard deviation) at the planned end, or None."""
+        end, last = self.series.planned_tokens, float(self.series.tokens[-1])
+        if end is None or end <= last:
+            return None
+        axis = last - self.rows.offset + (end - last) * self.rows.rate.now
+        ln_x, law = math.log(axis / TOKEN_UNIT), self.found.law
+        power = law.coefficient * math.exp(-law.exponent * ln_x)
+        gradient = np.array([1.0, power / law.coefficient, -law.exponent * power * ln_x])
+        noise = max(float(gradient @ self.found.covariance @ gradient), 0.0)
+        model = self._model_sd() * law.exponent * power * math.log(end / last)
+        return end, law.irreducible_loss + power, math.sqrt(noise + model * model)
+
+    def _reached_by_end(self, target: float) -> float | None:
+        end = self._planned_end()
+        return None if end is None else cumulative((target - end[1]) / max(end[2], 1e-12))
+
+    def end(self) -> dict[str, Any] | None:
+        """Loss at the planned end with its interval."""
+        end = self._planned_end()
+        if end is None:
+            return None
+        half = two_sided(self.params["interval_level"]) * end[2]
+        return {"tokens": end[0], "loss": end[1], "low": end[1] - half, "high": end[1] + half}
 
 
 LAW = Law(

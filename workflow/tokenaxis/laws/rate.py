@@ -83,7 +83,8 @@ def _weighted_tokens(series: LossSeries, ratio: np.ndarray, past: int) -> np.nda
     """X = integral of the ratio over tokens by the trapezoidal rule, (rows,).
 
     The end of warm-up is a knot of its own, so that a sparse log does not smear the ramp over the first long gap.
-    Before the first row: a ramp from 0 if the log starts inside the warm-up, full rate if it starts past it.
+    Before the first row: a ramp from 0 if the log starts inside the warm-up; if it starts past it, full rate, less half
+    of the warm-up where its length is declared.
     """
     tokens = series.tokens
     knots, values, end = tokens, ratio, None
@@ -93,6 +94,9 @@ def _weighted_tokens(series: LossSeries, ratio: np.ndarray, past: int) -> np.nda
         if tokens[past - 1] < end < tokens[past]:
             knots, values = np.insert(tokens, past, end), np.insert(ratio, past, 1.0)
     start = float(tokens[0]) * (0.5 * float(ratio[0]) if ratio[0] < 0.98 and past > 0 else 1.0)
+    if past == 0:
+        warm_steps = (series.lr_schedule or {}).get("warmup_steps", 0)
+        start -= 0.5 * min(float(warm_steps) * float(series.tokens_per_step[0]), start)
     steps = 0.5 * (values[1:] + values[:-1]) * np.diff(knots)
     total = np.concatenate([[start], start + np.cumsum(steps)])
     return total if len(total) == len(tokens) else np.delete(total, past)

@@ -18,15 +18,13 @@ _EXPECTED: dict[str, tuple[Callable[[Mapping[str, Any]], Any], str]] = {
     "run.exit_status": (lambda p: "exit_status" in p["run"], "the log does not hold the exit status"),
     "model": (lambda p: p["model"], "no fact about the model: declare its shape in configs/sweeps"),
     "flops.counted": (lambda p: p["flops"].get("counted"), "nobody counted operators while the model ran"),
-    "training.tokens_per_s": (lambda p: p["training"].get("tokens_per_s"), f"throughput: {_SILENT}"),
+    "training.tokens_per_s": (lambda p: p["training"].get("tokens_per_s"), _SILENT),
     "training.budget_tokens": (lambda p: p["training"].get("budget_tokens"), "needs planned_tokens, or planned_steps"),
     "training.lr": (lambda p: p["training"].get("lr"), "the log has no learning rate"),
-    "results.train_loss": (lambda p: p["results"].get("train_loss"), "the log has no training loss"),
-    "results.val_loss": (lambda p: p["results"].get("val_loss"), "the log has no validation loss"),
     "efficiency.goodput": (lambda p: p["efficiency"].get("goodput"), "the log does not say where the time went"),
-    "hardware.n_gpus": (lambda p: p["hardware"].get("n_gpus"), f"number of devices: {_SILENT}"),
-    "hardware.devices": (lambda p: p["hardware"].get("devices"), f"device: {_SILENT}"),
-    "topology": (lambda p: p["topology"], f"ranks: {_SILENT}"),
+    "hardware.n_gpus": (lambda p: p["hardware"].get("n_gpus"), _SILENT),
+    "hardware.devices": (lambda p: p["hardware"].get("devices"), _SILENT),
+    "topology": (lambda p: p["topology"], _SILENT),
     "versions": (lambda p: p["versions"], "the log names no software"),
     "time.parts": (lambda p: p["time"].get("parts"), "the log does not say where the time went"),
     "plan": (lambda p: p["plan"], "no plan is declared: planned_tokens, planned_steps, plan_mfu, plan_hours"),
@@ -38,6 +36,7 @@ _EXPECTED: dict[str, tuple[Callable[[Mapping[str, Any]], Any], str]] = {
 def not_available(evidence: Evidence, passport: Mapping[str, Any]) -> dict[str, str]:
     """Place -> reason: what the conventions could not compute (`flops.<convention>`), and what _EXPECTED misses."""
     reasons = {key: reason for key, (there, reason) in _EXPECTED.items() if not there(passport)}
+    reasons |= _losses(evidence, passport)
     for key, reason in (evidence.conventions.get("not_available") or {}).items():
         reasons[_PLACES.get(key, f"flops.{key}")] = reason
     if not evidence.conventions.get("flops_per_token"):
@@ -53,4 +52,22 @@ def not_available(evidence: Evidence, passport: Mapping[str, Any]) -> dict[str, 
     return reasons
 
 
-_PLACES = {"mfu": "efficiency.mfu", "peak": "hardware.peak", "flops_spent": "flops.flops_spent"}
+def _losses(evidence: Evidence, passport: Mapping[str, Any]) -> dict[str, str]:
+    """Losses that the results do not hold: not logged, or not summarised by the token axis."""
+    rows, reasons = evidence.axis.get("rows") or {}, {}
+    for column in ("train_loss", "val_loss"):
+        if column not in passport["results"]:
+            logged = rows.get(f"with_{column}")
+            reason = f"{logged} rows have it, and the token axis does not summarise it" if logged else "not in the log"
+            reasons[f"results.{column}"] = reason
+    return reasons
+
+
+_PLACES = {
+    "mfu": "efficiency.mfu",
+    "ofu": "efficiency.ofu",
+    "mfu_ofu_gap": "efficiency.mfu_ofu_gap",
+    "arithmetic_intensity": "efficiency.arithmetic_intensity",
+    "peak": "hardware.peak",
+    "flops_spent": "flops.flops_spent",
+}

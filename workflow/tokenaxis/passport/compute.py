@@ -53,7 +53,8 @@ def flops(evidence: Evidence) -> dict[str, Any]:
 
 def efficiency(evidence: Evidence) -> dict[str, Any]:
     """The `efficiency` section."""
-    return present({"mfu": evidence.conventions.get("mfu"), "goodput": evidence.fact("goodput")})
+    counters = evidence.conventions.get("counters") or {}
+    return present({"mfu": evidence.conventions.get("mfu"), "goodput": evidence.fact("goodput"), **counters})
 
 
 def hardware(evidence: Evidence) -> dict[str, Any]:
@@ -112,13 +113,23 @@ def gpu_hours(evidence: Evidence) -> float | None:
 
 
 def cost(evidence: Evidence) -> dict[str, Any]:
-    """The `cost` section, only from a declared price: in total and per million tokens, in USD."""
+    """The `cost` section, only from a declared price: in total, per million tokens and to each target, in USD."""
     price, hours = evidence.facts.get("price_per_gpu_hour"), gpu_hours(evidence)
     if price is None or price["source"] != "declared" or hours is None:
         return {}
     seen = evidence.conventions.get("tokens_seen")
     total = price["value"] * hours
-    return present({"total_usd": total, "usd_per_million_tokens": None if not seen else total / seen * 1e6})
+    section: dict[str, Any] = {"total_usd": total}
+    if seen:
+        section["usd_per_million_tokens"] = total / seen * 1e6
+    rate, gpus = evidence.fact("tokens_per_s"), evidence.fact("n_gpus")
+    if rate is not None and gpus is not None:
+        section["to_target"] = [
+            {"target": target["target"], "usd": price["value"] * gpus * target["tokens"] / rate / 3600}
+            for target in evidence.fits.get("targets") or ()
+            if target.get("tokens") is not None
+        ]
+    return section
 
 
 def _per_token(evidence: Evidence) -> dict[str, Any] | None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tokenaxis.conventions import utilisation
+from tokenaxis.conventions import counters, utilisation
 from tokenaxis.passport.compute import cost, gpu_hours
 from tokenaxis.passport.evidence import Evidence
-from tokenaxis.passport.training import planned_tokens, steps_done
+from tokenaxis.passport.training import eta_s, planned_tokens, steps_done, superseded_gpu_hours
 
 PER_TOKEN = "flops_per_token"
 
@@ -25,6 +25,18 @@ def _input(evidence: Evidence, key: str) -> dict[str, Any]:
     fact = evidence.facts[key]
     entry = {"value": fact["value"], "source": fact["source"]}
     return entry | {"ref": key} if key in (evidence.conventions.get("derived") or {}) else entry
+
+
+def _planned(evidence: Evidence) -> dict[str, Any]:
+    if "planned_tokens" in evidence.facts:
+        return _input(evidence, "planned_tokens")
+    return {"value": planned_tokens(evidence), "ref": "planned_tokens"}
+
+
+def _hours(evidence: Evidence, hours: float) -> dict[str, Any]:
+    if "gpu_hours" in evidence.facts:
+        return _input(evidence, "gpu_hours")
+    return {"value": hours, "ref": "gpu_hours"}
 
 
 def _derived(evidence: Evidence) -> dict[str, dict[str, Any]]:
@@ -97,7 +109,24 @@ def _training(evidence: Evidence) -> dict[str, dict[str, Any]]:
         entries["progress"] = {
             "formula": "tokens_seen / planned_tokens",
             "value": seen / planned,
-            "inputs": {"tokens_seen": {"value": seen, "ref": "tokens_seen"}, "planned_tokens": {"value": planned}},
+            "inputs": {"tokens_seen": {"value": seen, "ref": "tokens_seen"}, "planned_tokens": _planned(evidence)},
+        }
+    if (eta := eta_s(evidence)) is not None:
+        entries["eta_s"] = {
+            "formula": "max(planned_tokens - tokens_seen, 0) / tokens_per_s",
+            "value": eta,
+            "inputs": {
+                "planned_tokens": _planned(evidence),
+                "tokens_seen": {"value": seen, "ref": "tokens_seen"},
+                "tokens_per_s": _input(evidence, "tokens_per_s"),
+            },
+        }
+    if (hours := superseded_gpu_hours(evidence)) is not None:
+        entries["superseded_gpu_hours"] = {
+            "formula": "superseded_tokens / tokens_per_s * n_gpus / 3600",
+            "value": hours,
+            "inputs": {key: _input(evidence, key) for key in ("tokens_per_s", "n_gpus")}
+            | {"superseded_tokens": {"value": axis["superseded_tokens"], "source": "detected"}},
         }
     return entries
 
@@ -134,7 +163,7 @@ def _totals(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "value": per_token * planned,
             "inputs": {
                 PER_TOKEN: {"value": per_token, "ref": f"{PER_TOKEN}.{chosen}"},
-                "planned_tokens": {"value": planned},
+                "planned_tokens": _planned(evidence),
             },
         }
     return entries
@@ -154,6 +183,7 @@ def _efficiency(evidence: Evidence) -> dict[str, dict[str, Any]]:
                 "peak_flops": {"value": peak["flops_per_s"], "source": f"{peak['kind']}: {peak['reference']}"},
             },
         }
+    entries |= _counters(evidence)
     hours = gpu_hours(evidence)
     if hours is not None and "gpu_hours" not in evidence.facts:
         entries["gpu_hours"] = {
@@ -168,7 +198,7 @@ def _efficiency(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "value": spent["total_usd"],
             "inputs": {
                 "price_per_gpu_hour": _input(evidence, "price_per_gpu_hour"),
-                "gpu_hours": {"value": hours},
+                "gpu_hours": _hours(evidence, hours),
             },
         }
     if "usd_per_million_tokens" in spent:
@@ -177,5 +207,49 @@ def _efficiency(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "formula": "total_usd / tokens_seen * 1e6",
             "value": spent["usd_per_million_tokens"],
             "inputs": {"total_usd": {"value": spent["total_usd"], "ref": "total_usd"}, "tokens_seen": seen},
+        }
+    for outcome in spent.get("to_target", ()):
+        tokens = next(t["tokens"] for t in evidence.fits["targets"] if t["target"] == outcome["target"])
+        entries[f"usd_to_target.{outcome['target']}"] = {
+            "formula": "price_per_gpu_hour * n_gpus * tokens_to_target / tokens_per_s / 3600",
+            "value": outcome["usd"],
+            "inputs": {key: _input(evidence, key) for key in ("price_per_gpu_hour", "n_gpus", "tokens_per_s")}
+            | {"tokens_to_target": {"value": tokens, "source": "fits"}},
+        }
+    return entries
+
+
+def _counters(evidence: Evidence) -> dict[str, dict[str, Any]]:
+    entries: dict[str, dict[str, Any]] = {}
+    found, peak = evidence.conventions.get("counters") or {}, evidence.conventions.get("peak") or {}
+    mfu = evidence.conventions.get("mfu") or {}
+    share = mfu.get("value")
+    if "ofu" in found:
+        entries["ofu"] = {
+            "formula": counters.OFU,
+            "value": found["ofu"]["value"],
+            "inputs": {key: _input(evidence, key) for key in ("tensor_active", "sm_clock_mhz")}
+            | {"clock_mhz": {"value": found["ofu"]["clock_mhz"], "source": found["ofu"]["scaled_to"]}},
+        }
+    if "mfu_ofu_gap" in found:
+        entries["mfu_ofu_gap"] = {
+            "formula": counters.GAP,
+            "value": found["mfu_ofu_gap"],
+            "inputs": {
+                "ofu": {"value": found["ofu"]["value"], "ref": "ofu"},
+                "mfu": {"value": share, "source": mfu["source"]},
+            },
+        }
+    if "arithmetic_intensity" in found:
+        sheet = f"{peak['kind']}: {peak['reference']}"
+        entries["arithmetic_intensity"] = {
+            "formula": counters.INTENSITY,
+            "value": found["arithmetic_intensity"]["value"],
+            "inputs": {
+                "mfu": {"value": share, "source": mfu["source"]},
+                "peak_flops": {"value": peak["flops_per_s"], "source": sheet},
+                "dram_active": _input(evidence, "dram_active"),
+                "memory_bytes_per_s": {"value": peak["memory_bytes_per_s"], "source": sheet},
+            },
         }
     return entries

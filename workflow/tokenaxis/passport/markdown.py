@@ -74,9 +74,9 @@ def _targets(passport: Mapping[str, Any]) -> list[str]:
         (
             text.measure(target["target"]),
             text.plain(target["status"]),
-            text.count(target.get("tokens")),
+            text.position(target.get("tokens")),
             _interval(target),
-            text.count(target.get("step")),
+            text.position(target.get("step")),
             text.plain(target.get("law") or text.NOTHING),
             text.measure(target.get("horizon")),
             text.plain(target.get("verdict") or text.NOTHING),
@@ -93,7 +93,7 @@ def _interval(target: Mapping[str, Any]) -> str:
         return text.NOTHING
     low, high = interval
     level = target.get("interval_level")
-    ends = f"{text.count(low)} to {'unbounded' if high is None else text.count(high)}"
+    ends = f"{text.position(low)} to {'unbounded' if high is None else text.position(high)}"
     return ends if level is None else f"{ends} ({level:.0%})"
 
 

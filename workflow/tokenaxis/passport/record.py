@@ -138,9 +138,27 @@ def _efficiency(passport: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"The peak is {text.measure(mfu['peak_flops'])} FLOP/s per device: {text.plain(mfu['peak_source'])}."
         )
-    if "goodput" in passport["efficiency"]:
-        lines.append(f"Goodput {text.percent(passport['efficiency']['goodput'])} of the wall time.")
+    efficiency = passport["efficiency"]
+    if "goodput" in efficiency:
+        lines.append(f"Goodput {text.percent(efficiency['goodput'])} of the wall time.")
+    if "ofu" in efficiency:
+        ofu = efficiency["ofu"]
+        clock = f"scaled to the {text.plain(ofu['scaled_to'])} of {text.measure(ofu['clock_mhz'], 'MHz')}"
+        lines.append(f"OFU {text.percent(ofu['value'])}, from counters, {clock}.")
+    if "mfu_ofu_gap" in efficiency:
+        lines.append(f"OFU is {text.percent(efficiency['mfu_ofu_gap'])} above MFU.")
+    if "arithmetic_intensity" in efficiency:
+        lines.append(f"Arithmetic intensity {text.measure(efficiency['arithmetic_intensity']['value'])} FLOP/byte.")
     return lines
+
+
+def _cost(passport: Mapping[str, Any]) -> list[str]:
+    cost = passport["cost"]
+    rows = [("in total", text.measure(cost.get("total_usd")))] if cost else []
+    if "usd_per_million_tokens" in cost:
+        rows.append(("per million tokens", text.measure(cost["usd_per_million_tokens"])))
+    rows += [(f"to {text.measure(one['target'])}", text.measure(one["usd"])) for one in cost.get("to_target", ())]
+    return text.table(("Cost", "USD"), rows)
 
 
 def _time(passport: Mapping[str, Any]) -> list[str]:
@@ -209,7 +227,14 @@ def _absent(passport: Mapping[str, Any]) -> list[str]:
 
 
 def _lineage(passport: Mapping[str, Any]) -> list[str]:
-    rows = [(text.code(key), text.code(value)) for key, value in passport["lineage"].items() if isinstance(value, str)]
+    rows = []
+    for key, value in passport["lineage"].items():
+        named = value.items() if isinstance(value, Mapping) else [("", value)]
+        rows += [
+            (text.code(f"{key} {name}".strip()), text.code(text.abridged(entry)))
+            for name, entry in named
+            if key != "raw_logs"  # they stand under Run
+        ]
     return text.table(("Made from", "Value"), rows)
 
 
@@ -225,6 +250,7 @@ _SECTIONS: tuple[tuple[str, Callable[[Mapping[str, Any]], list[str]]], ...] = (
     ("FLOPs to target", _cost_of_targets),
     ("Efficiency", _efficiency),
     ("Where the time went", _time),
+    ("Cost", _cost),
     ("Plan against actual", _plan),
     ("How the numbers were computed", _explain),
     ("Warnings", _warnings),

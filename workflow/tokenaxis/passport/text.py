@@ -12,13 +12,19 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]|#~$!])")
 NOTHING = "-"
 
 
+def _one_line(text: Any) -> str:
+    """The characters of `text`; `printable` looks at each of them, which most texts do not need."""
+    shown = str(text)
+    return shown if shown.isprintable() else printable(shown)
+
+
 def plain(text: Any) -> str:
     """`text` as Markdown that shows exactly its characters, on one line: no markup, no HTML, no table cell ends.
 
     >>> plain("a|b `c` <script>")
     'a\\\\|b \\\\`c\\\\` &lt;script&gt;'
     """
-    shown = printable(str(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    shown = _one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SPECIAL.sub(r"\\\1", shown)
 
 
@@ -28,10 +34,17 @@ def code(text: Any) -> str:
     >>> code("a`b"), code("x|y")
     ('``a`b``', '`x\\\\|y`')
     """
-    shown = printable(str(text)).replace("|", "\\|") or " "
+    shown = _one_line(text).replace("|", "\\|") or " "
     fence = "`" * (max((len(run) for run in re.findall(r"`+", shown)), default=0) + 1)
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def abridged(entry: Any) -> str:
+    """An entry of the lineage on one line: digests and versions as they are, parameters as `name=value`."""
+    if isinstance(entry, dict):
+        return ", ".join(f"{key}={abridged(value)}" for key, value in sorted(entry.items()))
+    return str(entry)
 
 
 def block(text: str) -> list[str]:
@@ -52,6 +65,11 @@ def count(number: float | None) -> str:
     if number is None:
         return NOTHING
     return f"{number:,.0f}" if number == int(number) else f"{number:,.4f}".rstrip("0")
+
+
+def position(number: float | None) -> str:
+    """A place on the token or step axis, which may lie between two steps, to the nearest whole number."""
+    return count(None if number is None else round(number))
 
 
 def measure(number: float | None, unit: str = "") -> str:
@@ -86,7 +104,7 @@ def value(entry: Any) -> str:
     if isinstance(entry, int | float):
         return count(entry)
     if isinstance(entry, list):
-        return plain(", ".join(str(item) for item in entry))
+        return plain(", ".join(str(item) for item in entry)) or NOTHING
     return plain(entry)
 
 

@@ -20,6 +20,8 @@ def training(evidence: Evidence) -> dict[str, Any]:
             "tokens_per_s": evidence.fact("tokens_per_s"),
             "budget_tokens": planned,
             "progress": None if planned is None or seen is None else seen / planned,
+            "eta_s": eta_s(evidence),
+            "superseded_gpu_hours": superseded_gpu_hours(evidence),
             "tokens": axis.get("tokens"),
             "batch_schedule": [dict(stage) for stage in stages],
             "attempts": axis.get("attempts") or [],
@@ -50,6 +52,24 @@ def planned_tokens(evidence: Evidence) -> float | None:
         return float(tokens)
     steps, stages = evidence.fact("planned_steps"), evidence.stages
     return float(steps * stages[0]["tokens_per_step"]) if steps is not None and len(stages) == 1 else None
+
+
+def eta_s(evidence: Evidence) -> float | None:
+    """Seconds to the planned end at the whole run's pace; 0 once it is reached."""
+    planned, seen = planned_tokens(evidence), evidence.conventions.get("tokens_seen")
+    rate = evidence.fact("tokens_per_s")
+    if planned is None or seen is None or rate is None:
+        return None
+    return float(max(planned - seen, 0) / rate)
+
+
+def superseded_gpu_hours(evidence: Evidence) -> float | None:
+    """Device hours that abandoned attempts cost, at the whole run's pace: their own wall time is not in the axis."""
+    wasted = evidence.axis.get("superseded_tokens")
+    rate, gpus = evidence.fact("tokens_per_s"), evidence.fact("n_gpus")
+    if not wasted or rate is None or gpus is None:
+        return None
+    return float(wasted / rate * gpus / 3600)
 
 
 def results(evidence: Evidence) -> dict[str, Any]:

@@ -80,6 +80,7 @@ class Reader:
         read: (path, declaration) -> RawLog; raises TokenAxisError with the reason and the remedy.
         lacks: sample -> what is missing in a file that looks like this format and cannot be read, or None when it does
             not look like it; asked only when no reader is confident.
+        last_resort: `sniff` is dear or generous, and is asked only when no other reader is confident.
     """
 
     name: str
@@ -87,3 +88,4 @@ class Reader:
     sniff: Callable[[Sample], int]
     read: Callable[[str, Declaration], RawLog]
     lacks: Callable[[Sample], TokenAxisError | None] | None = None
+    last_resort: bool = False

@@ -5,11 +5,14 @@ from __future__ import annotations
 import codecs
 import os
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers.base import SAMPLE_BYTES, Sample
 
+#: bytes from which a plain file is not read into memory as a whole
+_ON_DISK = 8 << 20
 _GZIP = b"\x1f\x8b"
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
@@ -64,6 +67,16 @@ def read_content(path: str) -> Content:
     return content
 
 
+def stays_on_disk(path: str) -> bool:
+    """Whether a file is so large, and so plain (not compressed, not marked), that it is read piece by piece."""
+    if os.path.getsize(path) < _ON_DISK:
+        return False
+    with open(path, "rb") as stream:
+        head = stream.read(4096)
+    plain = not head.startswith((_GZIP, codecs.BOM_UTF8, *_UTF16))
+    return plain and b"\n" in head
+
+
 def _as_utf8(data: bytes) -> bytes:
     if data.startswith(codecs.BOM_UTF8):
         return data[len(codecs.BOM_UTF8) :]
@@ -111,9 +124,6 @@ def _gunzip(data: bytes) -> Content:
 def _salvage(data: bytes) -> bytes:
     """What comes out of a damaged gzip stream before the damage."""
     stream, plain = zlib.decompressobj(wbits=31), []
-    try:
-        for start in range(0, len(data), 256):
-            plain.append(stream.decompress(data[start : start + 256]))
-    except zlib.error:
-        pass
+    with suppress(zlib.error):
+        plain.extend(stream.decompress(data[start : start + 256]) for start in range(0, len(data), 256))
     return b"".join(plain)

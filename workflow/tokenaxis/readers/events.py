@@ -1,7 +1,7 @@
 """TensorBoard event files without TensorFlow: TFRecord framing and the few protocol buffer fields of scalars.
 
-Framing (tensorflow/core/lib/io/record_writer.h): length uint64, masked crc32c of it, payload, masked crc32c of that.
-Fields (event.proto, summary.proto, tensor.proto): Event.wall_time 1, step 2, file_version 3, summary 5; Summary.value 1;
+Framing (tensorflow/core/lib/io/record_writer.h): length uint64, its masked crc32c, payload, its masked crc32c. Fields
+(event.proto, summary.proto, tensor.proto): Event.wall_time 1, step 2, file_version 3, summary 5; Summary.value 1;
 Value.tag 1, simple_value 2, tensor 8; Tensor.dtype 1, tensor_content 4, float_val 5, double_val 6, int_val 7,
 int64_val 10. Checksums are not verified.
 """

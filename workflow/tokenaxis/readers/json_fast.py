@@ -1,4 +1,4 @@
-"""Well-formed JSON lines at the speed of pyarrow.json. Whatever is not well-formed is left to the slow way (records)."""
+"""Well-formed JSON lines at the speed of pyarrow.json. Whatever is not well-formed is left to the slow way."""
 
 from __future__ import annotations
 
@@ -40,11 +40,19 @@ def parse(data: bytes, declared: Mapping[str, str]) -> tuple[Parsed, naming.Nami
     Returns:
         None when they are not well-formed; nothing is guessed.
     """
+    try:
+        table = _read(data)
+        if table is None or table.num_rows != data.count(b"\n"):
+            return None
+        return _parse(table, declared)
+    except UnicodeDecodeError:
+        # a key that is no UTF-8
+        return None
+
+
+def _parse(table: pa.Table, declared: Mapping[str, str]) -> tuple[Parsed, naming.Naming] | None:
     import numpy as np
 
-    table = _read(data)
-    if table is None or table.num_rows != data.count(b"\n"):
-        return None
     columns: list[_Column] = []
     summary = np.zeros(table.num_rows, bool)
     for name, pieces in _leaves(table):
@@ -71,7 +79,11 @@ def _finish(
     found = naming.resolve(names, declared)
     if not (found.has_step() and found.has_loss()):
         return None
-    has = {"step": np.zeros(len(summary), bool), "loss": np.zeros(len(summary), bool), "value": np.zeros(len(summary), bool)}
+    has = {
+        "step": np.zeros(len(summary), bool),
+        "loss": np.zeros(len(summary), bool),
+        "value": np.zeros(len(summary), bool),
+    }
     for column in columns:
         role = naming.role(column.name, declared)
         if role == "step":

@@ -21,7 +21,9 @@ _ELAPSED = re.compile(
     r"|walltime|_?runtime)(?:_(ms|s|sec|secs|seconds|min|minutes|h|hours))?"
 )
 _PER_SECOND = {"ms": 1000.0, "min": 1 / 60, "minutes": 1 / 60, "h": 1 / 3600, "hours": 1 / 3600}
-_SET_LOSS = re.compile(r"(?:eval|val|valid|validation|test)_.*(?:cross_?entropy_?loss|cross_?entropy|ce_loss|lm_loss|loss)")
+_SET_LOSS = re.compile(
+    r"(?:eval|val|valid|validation|test)_.*(?:cross_?entropy_?loss|cross_?entropy|ce_loss|lm_loss|loss)"
+)
 _KIND_NAMES = frozenset(("type", "split", "phase", "mode", "set", "stage", "kind", "event", "partition"))
 #: words in a `type` column -> the loss that such a row holds
 KINDS = {"train": "train_loss", "training": "train_loss"}
@@ -108,6 +110,8 @@ def choose(groups: list[list[Source]], values: Mapping[int, int]) -> list[Source
         values: index of a source -> number of its finite values.
     """
     best = groups[0]
+    if len(groups) == 1:
+        return best
     for group in groups[1:]:
         if values[group[0].index] > _MUCH_MORE * values[best[0].index]:
             best = group

@@ -12,8 +12,6 @@ from tokenaxis.readers.base import Reader, Sample
 
 #: a reader below this confidence does not get the file
 _CONFIDENT = 50
-#: and below this one not where the name says documentation, source code, ...
-_CERTAIN = 60
 _LOG_NAME = re.compile(r"\.(csv|tsv|log|out|jsonl|ndjson|txt)(\.gz)?$", re.IGNORECASE)
 _MENTIONS_LOSS = re.compile(rb"loss[\"'\w]*\s*[:=|]?\s*\d+\.\d", re.IGNORECASE)
 _CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r\f\b\x1b")
@@ -23,7 +21,10 @@ _KINDS: tuple[tuple[str, str], ...] = (
     (r"(^|[._-])(readme|license|licence|changelog|authors|notice)\b", "documentation"),
     (r"\.(md|rst|html?|tex|bib)$", "documentation"),
     (r"\.(ya?ml|toml|ini|cfg|conf|env|lock)$", "configuration"),
-    (r"\.(py|sh|cu|c|cpp|h|rs|js|sbatch|slurm|smk|bash|ipynb_checkpoints)$|^(makefile|dockerfile|snakefile)$", "source code"),
+    (
+        r"\.(py|sh|cu|c|cpp|h|rs|js|sbatch|slurm|smk|bash|ipynb_checkpoints)$|^(makefile|dockerfile|snakefile)$",
+        "source code",
+    ),
     (r"\.ipynb$", "a notebook"),
     (r"\.(png|jpe?g|gif|svg|webp|bmp|tiff?)$", "an image"),
     (r"\.(pdf|docx?|pptx?|xlsx?)$", "a document"),
@@ -65,14 +66,20 @@ def recognise(
             return Recognition(refused=error)
     if declared_columns:
         sample = replace(sample, columns=declared_columns)
+    best = _most_confident(sample, last_resort=False)
+    if best is None and (_kind(sample.name) is None or _LOG_NAME.search(sample.name)):
+        best = _most_confident(sample, last_resort=True)
+    return Recognition(reader=best) if best is not None else _no_reader(sample)
+
+
+def _most_confident(sample: Sample, last_resort: bool) -> Reader | None:
     best, confidence = None, _CONFIDENT - 1
     for reader in registry.all_readers():
-        found = reader.sniff(sample)
-        if found > confidence:
-            best, confidence = reader, found
-    if best is not None and not (confidence < _CERTAIN and _kind(sample.name) and not _LOG_NAME.search(sample.name)):
-        return Recognition(reader=best)
-    return _no_reader(sample)
+        if reader.last_resort is last_resort:
+            found = reader.sniff(sample)
+            if found > confidence:
+                best, confidence = reader, found
+    return best
 
 
 def _no_reader(sample: Sample) -> Recognition:

@@ -1,5 +1,6 @@
 """Shapes of models: what follows from what is known of one."""
 
-from tokenaxis.shapes.derive import Derivation, Shape, check, complete
+from tokenaxis.shapes.check import check
+from tokenaxis.shapes.derive import Derivation, Shape, complete
 
 __all__ = ["Derivation", "Shape", "check", "complete"]

@@ -13,10 +13,6 @@ _RULES: dict[str, list[Rule]] = {}
 for _rule in (*attention.RULES, *feed_forward.RULES, *tables.RULES):
     _RULES.setdefault(_rule.key, []).append(_rule)
 
-#: largest share of the parameters that norms, biases and the like make up in a model wide enough to be trained
-#: (GPT-2 124M: 0.1 %, a 64-wide toy: 1.2 %); a larger difference means that a stated number is wrong
-VECTORS_SHARE = 0.03
-
 
 @dataclass(frozen=True)
 class Derivation:
@@ -54,29 +50,6 @@ def complete(given: FactStore) -> Shape:
     for key in _RULES:
         _resolve(key, given, shape, frozenset())
     return shape
-
-
-def check(shape: Shape) -> str | None:
-    """Whether the stated parameter count fits the stated shape; None if so or if it cannot be told.
-
-    The count from the shape leaves norms, biases and other vectors out; see VECTORS_SHARE.
-    """
-    facts = shape.facts
-    keys = ("n_params", "block_matmul_params", "inactive_params", "table_params")
-    if "n_params" in shape.derivations or any(key not in facts for key in keys) or "tied_embeddings" not in facts:
-        return None
-    stated, body, inactive, table = (facts.value(key) for key in keys)
-    counted = body + inactive + table
-    if facts.value("tied_embeddings") is False:
-        if "head_params" not in facts:
-            return None
-        counted += facts.value("head_params")
-    if abs(stated - counted) <= VECTORS_SHARE * counted:
-        return None
-    return (
-        f"n_params says {stated:,.0f} and the stated shape has {counted:,.0f} in its matrices and tables: "
-        f"{abs(stated / counted - 1):.1%} apart, more than norms and biases explain"
-    )
 
 
 def _applicable(key: str, given: FactStore) -> list[Rule]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tokenaxis.comparison.batch_size import TradeOff
+from tokenaxis.comparison.batch_size import BatchPoint, TradeOff
 from tokenaxis.comparison.figures.panels import chosen
 from tokenaxis.comparison.figures.style import (
     INK,
@@ -45,25 +46,39 @@ def draw(found: list[TradeOff]) -> Drawing | None:
     left.set_title("What a larger batch costs")
     right.set_title("Tokens against steps")
     _legend(figure, entries)
-    text = "Each point is a run at one target; filled: the batch was fixed (the best run at each batch size is fitted),"
-    text += (
-        " open: it changed on the way (placed at its mean batch). Curves: E = E_min + S_min·B (McCandlish et al. 2018),"
+    text = (
+        "Each point is a run at one target. Filled: the batch was fixed; faint: left out of the fit, which takes the "
+        "best run at each batch size, of one model size and one loss; open: the batch changed on the way (placed at "
+        "its mean). Curves: E = E_min + S_min·B (McCandlish et al. 2018), where three batch sizes or more allow it; "
+        "the dotted line is the critical batch size E_min/S_min."
     )
-    text += " where three batch sizes or more allow it; the dotted line is the critical batch size E_min/S_min."
     alt = "Two log-log charts: tokens to each target against batch size, and tokens against steps"
     return Drawing("batch_size", "Batch size: tokens against steps", text, alt, figure)
+
+
+def _points(axes: Axes, entry: TradeOff, index: int, across: Callable[[BatchPoint], float]) -> None:
+    """Marks at (`across`, tokens): filled where the batch was fixed, faint where the fit leaves the run out."""
+    colour = SERIES[index % len(SERIES)]
+    used = set(entry.used)
+    for fixed, fitted in ((True, True), (True, False), (False, False)):
+        points = [point for point in entry.points if point.fixed == fixed and (point in used) == fitted]
+        if points:
+            axes.plot([across(point) for point in points], [point.cell.tokens or 0.0 for point in points],
+                      MARKERS[index], color=colour, markersize=5, markerfacecolor=colour if fixed else PAPER,
+                      alpha=1.0 if fitted or not fixed else 0.35, zorder=3 if fitted else 2)  # fmt: skip
 
 
 def _tokens_panel(axes: Axes, entry: TradeOff, index: int) -> None:
     import numpy as np
 
     colour = SERIES[index % len(SERIES)]
-    for point in entry.points:
-        cell = point.cell
-        if cell.low is not None and cell.high is not None:
-            axes.plot([point.batch] * 2, [cell.low, cell.high], color=colour, alpha=0.45, linewidth=2)
-        axes.plot([point.batch], [cell.tokens or 0.0], MARKERS[index], color=colour, markersize=5,
-                  markerfacecolor=colour if point.fixed else PAPER, zorder=3)  # fmt: skip
+    bars = [(point.batch, point.cell.low, point.cell.high) for point in entry.points
+            if point.cell.low is not None and point.cell.high is not None]  # fmt: skip
+    if bars:  # one line with gaps: quick to draw and small as svg
+        across = np.repeat([bar[0] for bar in bars], 3)
+        along = np.array([[low, high, np.nan] for _, low, high in bars]).ravel()
+        axes.plot(across, along, color=colour, alpha=0.35, linewidth=2)
+    _points(axes, entry, index, lambda point: point.batch)
     critical = entry.critical
     if critical.tokens_min is not None and critical.steps_min is not None and critical.batch is not None:
         batch = np.geomspace(min(p.batch for p in entry.points) / 1.3, max(p.batch for p in entry.points) * 1.3, 60)
@@ -75,16 +90,12 @@ def _tokens_panel(axes: Axes, entry: TradeOff, index: int) -> None:
 def _steps_panel(axes: Axes, entry: TradeOff, index: int) -> None:
     import numpy as np
 
-    colour = SERIES[index % len(SERIES)]
-    for point in entry.points:
-        needed = point.cell.tokens or np.nan
-        axes.plot([needed / point.batch], [needed], MARKERS[index], color=colour, markersize=5,
-                  markerfacecolor=colour if point.fixed else PAPER, zorder=3)  # fmt: skip
+    _points(axes, entry, index, lambda point: (point.cell.tokens or 0.0) / point.batch)
     critical = entry.critical
     if critical.tokens_min is not None and critical.steps_min is not None:
         batch = np.geomspace(min(p.batch for p in entry.points) / 2, max(p.batch for p in entry.points) * 2, 80)
         tokens = critical.tokens_min + critical.steps_min * batch
-        axes.plot(tokens / batch, tokens, color=colour, linewidth=1.1)
+        axes.plot(tokens / batch, tokens, color=SERIES[index % len(SERIES)], linewidth=1.1)
 
 
 def _legend(figure: object, entries: list[TradeOff]) -> None:

@@ -47,9 +47,9 @@ def draw(answers: Answers, windows: list[Windows], palette: Palette) -> Drawing 
     left = len(weight) - len(targets)
     caption = (
         "Each point is what a fit on the log up to that many tokens answers. A line that has become level, with a "
-        "narrow band (the interval, drawn for three runs at most), can be trusted. A filled mark on the dotted diagonal "
-        "is the crossing itself: how near the line was to its height before shows how good the predictions were. An "
-        "open mark is the present prediction of a target that still lies ahead."
+        "narrow band (the interval, for three runs at most), can be trusted. A filled mark on the dotted diagonal is "
+        "the crossing itself: how near the line was to its height before shows how good the predictions were. An open "
+        "mark is the present prediction of a target that still lies ahead."
     )
     if left:
         caption += f" {plural(left, 'target')} left out here."

@@ -7,6 +7,7 @@
   if (!data.runs.length || !data.view) return;
   const state = { x: "tokens", xlog: true, ylog: false, raw: data.runs.length <= 12, filter: "" };
   const many = data.runs.length > 40; // svg lines up to there, WebGL beyond
+  data.runs.sort((a, b) => (a.colour >= 0) - (b.colour >= 0)); // coloured runs are drawn last, above the grey ones
   const charts = [];
 
   // --- words and colours ---
@@ -22,6 +23,7 @@
   }
   function css(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim(); }
   function colour(run) { return run.colour < 0 ? css("others") : css("series-" + run.colour); }
+  function rank(run) { return run.colour < 0 ? 1001 : 1; } // coloured runs first in the legend
   function faded(hex, opacity) {
     const part = (at) => parseInt(hex.slice(at, at + 2), 16);
     return `rgba(${part(1)},${part(3)},${part(5)},${opacity})`;
@@ -63,10 +65,10 @@
     const line = { gridcolor: css("grid"), linecolor: css("muted"), zeroline: false, exponentformat: "B", automargin: true };
     return Object.assign({
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest", dragmode: "zoom",
-      font: { family: css("font"), size: 13, color: css("ink") },
+      font: { family: css("font"), size: innerWidth < 640 ? 11 : 13, color: css("ink") },
       margin: { l: 64, r: 16, t: 12, b: 52 }, xaxis: Object.assign({}, line, xaxis), yaxis: Object.assign({}, line, yaxis),
       hoverlabel: { bgcolor: css("raised"), bordercolor: css("muted"), font: { color: css("ink") }, namelength: -1 },
-      legend: innerWidth < 640 ? { orientation: "h", y: -0.2 } : { font: { size: 12 }, itemsizing: "constant" },
+      legend: innerWidth < 640 ? { orientation: "h", y: -0.25, yanchor: "top" } : { font: { size: 12 }, itemsizing: "constant" },
     }, more);
   }
   const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"],
@@ -106,6 +108,7 @@
   }
   function draw(place, traces, shape) {
     Plotly.react(place, traces, shape, config).then(() => {
+      place.dataset.drawn = "1";
       if (!place.dataset.ticks) { place.dataset.ticks = "1"; place.on("plotly_relayout", () => retick(place)); }
       retick(place);
     });
@@ -123,7 +126,7 @@
         const x = map(tokens);
         if (x > 0) { low = Math.min(low, x); high = Math.max(high, x); }
       }
-      const name = plain(run.name), group = { legendgroup: run.name, name };
+      const name = plain(run.name), group = { legendgroup: run.name, name, legendrank: rank(run) };
       const hover = `${name}<br>%{x:,.4~g} ${unit}<br>%{y:.4f} nats/token`;
       if (state.raw) {
         traces.push({ ...group, type: kind, mode: run.raw[0].length < 200 ? "markers" : "lines", showlegend: false,
@@ -131,7 +134,7 @@
                       marker: { size: 3, color: faded(colour(run), 0.45) }, hovertemplate: hover + " as logged<extra></extra>" });
       }
       traces.push({ ...group, type: kind, mode: "lines", x: run.smooth[0].map(map), y: run.smooth[1],
-                    line: { width: run.colour < 0 ? 1 : 2, color: colour(run) },
+                    line: { width: run.colour < 0 ? 1 : 2, color: colour(run) }, opacity: run.colour < 0 && many ? 0.5 : 1,
                     hovertemplate: hover + ` (${run.loss}, smoothed)<extra></extra>` });
       if (run.cells.length) traces.push(crossings(run, map, group, unit));
     }
@@ -153,7 +156,7 @@
     const below = run.cells.map((cell, at) => (cell[3] === null ? 0 : x[at] - map(cell[3])));
     return { ...group, type: "scatter", mode: "markers", showlegend: false, x, y: run.cells.map((cell) => data.targets[cell[0]]),
       marker: { size: run.colour < 0 ? 5 : 8, color: colour(run), symbol: run.cells.map((cell) => (cell[1] ? "circle" : "circle-open")), line: { width: 2, color: colour(run) } },
-      error_x: { type: "data", symmetric: false, array: above, arrayminus: below, thickness: 5, width: 0, color: faded(colour(run), 0.35) },
+      error_x: { type: "data", symmetric: false, array: above, arrayminus: below, thickness: 5, width: 0, visible: !many || run.colour >= 0, color: faded(colour(run), 0.35) },
       hovertext: run.cells.map((cell, at) => `${plain(run.name)} ${cell[1] ? "reaches" : "is predicted to reach"} ${data.targetNames[cell[0]]} nats/token<br>after ` +
         `${short(cell[2])} tokens` + (cell[3] === null ? "" : ` [${short(cell[3])}, ${cell[4] === null ? "unbounded)" : short(cell[4]) + "]"}`) +
         (unit === "tokens" ? "" : `<br>= ${short(x[at])} ${unit}`)),
@@ -183,7 +186,8 @@
           traces.push({ x: [cell[1] ? cell[2] : tokens[tokens.length - 1]], y: [cell[2]], mode: "markers", name, legendgroup: name, showlegend: false, hoverinfo: "skip",
                         marker: { size: 9, color: shade, symbol: cell[1] ? "circle" : "circle-open", line: { width: 2, color: shade } } });
         }
-        traces.push({ x: tokens, y: predicted, mode: "lines", name, legendgroup: name, line: { width: 2, color: shade },
+        traces.push({ x: tokens, y: predicted, mode: "lines", name, legendgroup: name, legendrank: kind === "run" ? 1 : rank(run),
+                      line: { width: kind === "target" && run.colour < 0 ? 1 : 2, color: shade },
                       hovertext: tokens.map((seenTokens, at) => `${name}: with ${short(seenTokens)} tokens seen<br>${short(predicted[at])} tokens` +
                         (low[at] === null ? "" : ` [${short(low[at])}, ${high[at] === null ? "unbounded)" : short(high[at]) + "]"}`)), hoverinfo: "text" });
       }
@@ -198,7 +202,7 @@
   function tracksChart(place) {
     const traces = [];
     for (const run of shownRuns()) {
-      const name = plain(run.name), group = { legendgroup: run.name, name, line: { color: colour(run), width: run.colour < 0 ? 1 : 2 } };
+      const name = plain(run.name), group = { legendgroup: run.name, name, legendrank: rank(run), line: { color: colour(run), width: run.colour < 0 ? 1 : 2 } };
       if (run.batch) traces.push({ ...group, x: run.batch[0], y: run.batch[1], mode: "lines", line: { ...group.line, shape: "hv" },
                                    hovertemplate: `${name}<br>%{x:,.0f} tokens<br>%{y:,.0f} tokens/step<extra></extra>` });
       if (run.lr) traces.push({ ...group, x: run.lr[0], y: run.lr[1], mode: "lines", yaxis: "y2", showlegend: !run.batch,
@@ -210,7 +214,7 @@
     const second = { gridcolor: css("grid"), linecolor: css("muted"), zeroline: false, automargin: true, domain: [0, 0.46], rangemode: "tozero",
                      title: { text: "learning rate" }, exponentformat: "power" };
     draw(place, traces, layout({ title: { text: "tokens consumed" }, anchor: "y2", rangemode: "tozero" },
-      { title: { text: "batch (tokens per step)" }, domain: [0.54, 1], rangemode: "tozero" }, { yaxis2: second }));
+      { title: { text: innerWidth < 640 ? "tokens/step" : "batch (tokens per step)" }, domain: [0.54, 1], rangemode: "tozero" }, { yaxis2: second }));
   }
 
   // --- controls ---

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from tokenaxis.comparison.model import RunResult
     from tokenaxis.comparison.page.render import Material
 
-#: digits of a drawn number: a pixel is some 1e-3 of a chart, and readers zoom in by a factor of a thousand at most
-DIGITS = 6
+#: digits of a drawn number: a pixel is some 1e-3 of a chart, which leaves a factor of a hundred to zoom in
+DIGITS = 5
+#: windows of all runs and targets together that the page carries
+PAGE_WINDOWS = 24_000
 
 
 @functools.cache
@@ -44,8 +46,9 @@ def payload(material: Material) -> str:
     answers = material.answers
     by_id = {run.id: run for run in material.sweep.runs}
     windows: dict[str, list[Windows]] = {}
+    stride = max(1, -(-sum(len(entry.predicted) for entry in material.windows) // PAGE_WINDOWS))
     for entry in material.windows:
-        windows.setdefault(entry.run, []).append(entry)
+        windows.setdefault(entry.run, []).append(entry.thinned(stride))
     conventions = sorted({row["convention"] for row in material.tables["conventions"].rows})
     data = {
         "targets": list(answers.targets),

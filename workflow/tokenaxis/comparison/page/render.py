@@ -10,6 +10,7 @@ from tokenaxis.comparison.answers import Answers
 from tokenaxis.comparison.batch_size import TradeOff
 from tokenaxis.comparison.curves import Curve, Windows
 from tokenaxis.comparison.figures.style import Drawing, Palette
+from tokenaxis.comparison.hindsight import Hindsight
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.comparison.tables import Table
 
@@ -27,6 +28,7 @@ class Material:
     windows: list[Windows]
     tables: dict[str, Table]
     trade_offs: list[TradeOff]
+    hindsight: list[Hindsight]
     headlines: list[str]
     drawings: list[Drawing]
     inline: dict[str, bytes]

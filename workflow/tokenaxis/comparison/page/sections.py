@@ -59,6 +59,7 @@ def context(material: Material) -> dict[str, Any]:
         "baseline": answers.baseline,
         "baseline_reason": answers.baseline_reason,
         "verdicts": VERDICTS,
+        "hindsight": [_hindsight(entry) for entry in material.hindsight],
         "trade_offs": [_trade_off(entry) for entry in material.trade_offs],
         "conventions": _conventions(material, runs),
         "run_rows": [_run_row(material, run, row) for run, row in zip(runs, material.tables["runs"].rows, strict=True)],
@@ -133,7 +134,7 @@ def _cell(cell: Answer | None, target: float, hours: float | None, baseline: str
     if cell is None:
         return {
             "status": "not_asked",
-            "word": "not asked",
+            "word": q.MISSING,
             "sort": "",
             "lines": [],
             "title": "not a target of this run",
@@ -167,6 +168,22 @@ def _cell(cell: Answer | None, target: float, hours: float | None, baseline: str
         "crossed_back": cell.crossed_back,
         "warnings": [code.replace("_", " ") for code in cell.warnings],
         "reason": None,
+    }
+
+
+def _hindsight(entry: Any) -> dict[str, Any]:
+    held = (
+        f"{entry.held} of {entry.intervals} ({q.percent(entry.held / entry.intervals)})"
+        if entry.intervals
+        else q.MISSING
+    )
+    return {
+        "horizon": q.times(entry.horizon),
+        "predictions": entry.predictions,
+        "unanswered": entry.unanswered,
+        "median": q.error(entry.median_error),
+        "high": q.error(entry.high_error),
+        "held": held,
     }
 
 

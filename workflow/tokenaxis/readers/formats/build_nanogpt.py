@@ -38,7 +38,9 @@ def read(path: str, declaration: Declaration) -> RawLog:
     pattern = re.compile(_ROW)
     rows = find_rows(data, pattern, ("step", "train_loss", "val_loss"))
     broken = broken_rows(data, re.compile(_START), [rows])
-    return build(NAME, content, [rows], _NAMES, broken=broken, torn=torn_offset(data, [pattern]), what="`N train X` line")
+    return build(
+        NAME, content, [rows], _NAMES, broken=broken, torn=torn_offset(data, [pattern]), what="`N train X` line"
+    )
 
 
 READER = Reader(NAME, "build-nanogpt log.txt", sniff, read)

@@ -43,26 +43,30 @@ def read(path: str, declaration: Declaration) -> RawLog:
     if start is None:
         raise TokenAxisError("has no log_history", remedy="give the trainer_state.json of the last checkpoint")
     records = Records(declaration.columns)
-    end, count = start.end(), 0
-    for line, record, end in _elements(text, start.end()):
+    elements = list(_elements(text, start.end()))
+    for line, record, _ in elements:
         records.add(line, record)
-        count += 1
+    count, end = len(elements), elements[-1][2] if elements else start.end()
     notices = list(content.notices)
     rest = text[end:].lstrip()
     if not rest.startswith("]"):
         if not count:
             raise TokenAxisError("breaks off inside its log_history before the first record")
         broken = text.count("\n", 0, end) + 1
-        notices.append(Notice("torn_last_line", f"the history is torn after line {broken} (cut inside); read up to there"))
+        notices.append(
+            Notice("torn_last_line", f"the history is torn after line {broken} (cut inside); read up to there")
+        )
     if not count:
-        raise TokenAxisError("has an empty log_history: no rows", remedy="give the trainer_state.json of the last checkpoint")
+        raise TokenAxisError(
+            "has an empty log_history: no rows", remedy="give the trainer_state.json of the last checkpoint"
+        )
     log = records.log(NAME, notices)
     log.facts += _facts(text, start.start(), end)
     return log
 
 
 def _elements(text: str, position: int) -> Iterator[tuple[int, dict[str, Any], int]]:
-    """(1-based line, record, end) of each object of the list that begins at `position`, up to the first that is none."""
+    """(1-based line, record, end) of each object of the list that begins at `position`, up to what is no object."""
     decoder = json.JSONDecoder()
     line, counted = text.count("\n", 0, position) + 1, position
     while True:

@@ -25,7 +25,12 @@ _COLUMN = re.compile(rb'"((?:[^"\\]|\\.){1,80})"\s*:\s*\[\s*[-\d]')
 _RECORD = re.compile(rb"(?:\[|\},)\s*(\{[^\[\]{}]{1,1000})")
 _GOLDEN = (b'"start_step"', b'"step_interval"', b'"values"')
 #: names of Megatron's golden values -> canonical
-_GOLDEN_NAMES = {"lm loss": "train_loss", "lm loss validation": "val_loss", "learning-rate": "lr", "grad-norm": "grad_norm"}
+_GOLDEN_NAMES = {
+    "lm loss": "train_loss",
+    "lm loss validation": "val_loss",
+    "learning-rate": "lr",
+    "grad-norm": "grad_norm",
+}
 
 
 def sniff(sample: Sample) -> int:
@@ -35,7 +40,7 @@ def sniff(sample: Sample) -> int:
         return 0
     if all(mark in head for mark in _GOLDEN):
         return 80
-    if head[:1] == b"{" and _is_json_lines(head):
+    if not (b"oss" in head or sample.columns) or (head[:1] == b"{" and _is_json_lines(head)):
         return 0
     if _names_both(_COLUMN.findall(head), sample):
         return 60

@@ -154,4 +154,6 @@ def _torn(line: int) -> Notice:
     return Notice("torn_last_line", f"line {line}, the last, is torn (cut inside); left out")
 
 
-READER = Reader(NAME, "JSON lines whose keys name a step and a loss (LLaMA-Factory, OLMo, litgpt, ...)", sniff, read, lacks)
+READER = Reader(
+    NAME, "JSON lines whose keys name a step and a loss (LLaMA-Factory, OLMo, litgpt, ...)", sniff, read, lacks
+)

@@ -1,7 +1,7 @@
-"""Text logs of any trainer that writes names and numbers: `step=100 loss=3.5 lr=1e-4`, `Step 100 | loss: 3.5`, `step 100/900, train loss 3.5`.
+"""Text logs of any trainer that writes names and numbers.
 
-The last resort before a text is called no log: only lines that name both a step and a loss are rows. Steps are taken as the
-log counts them.
+`step=100 loss=3.5 lr=1e-4`, `Step 100 | loss: 3.5`, `step 100/900, train loss 3.5`: the last resort before a text is
+called no log. Only lines that name both a step and a loss are rows. Steps are taken as the log counts them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from tokenaxis.readers.records import Records
 from tokenaxis.readers.textlog import line_of
 
 NAME = "key-value"
-_NUMBER = r"[-+]?(?:\d[\d,_]*\.?\d*(?:e[-+]?\d+)?|\.\d+|nan|inf(?:inity)?)"
+_NUMBER = r"[-+]?(?:\d(?:[\d,_]*\d)?\.?\d*(?:e[-+]?\d+)?|\.\d+|nan|inf(?:inity)?)"
 _PAIR = re.compile(
-    r"(?<![\w.])([A-Za-z_][\w/.\-]*(?: (?:loss|step|rate|norm|tokens|lr|train|val|valid))?)[\"']?(?: *[:=] *| +)\[?[\"']?"
+    r"(?<![\w.])([A-Za-z_][\w/.\-]*(?: (?:loss|step|rate|norm|tokens|lr|train|val|valid))?)"
+    r"[\"']?(?: *[:=] *| +)\[?[\"']?"
     rf"({_NUMBER})([KMBT]?)(?:/\d+)?(?![\w.])",
     re.IGNORECASE,
 )
-_CANDIDATE = re.compile(rb"(?mi)^(?=[^\n]{0,400}(?:step|iter|update))(?=[^\n]{0,400}loss)[^\n]{1,1000}")
-_NEEDED = 2
+_CANDIDATE = re.compile(rb"(?mi)^(?=[^\n]{0,400}(?:step|iter|update))(?=[^\n]{0,400}loss)[^\n]+")
+#: lines that must be of the kind, and bytes of a line that are looked at
+_NEEDED, _LONGEST = 2, 1000
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 
 
@@ -39,7 +41,7 @@ def sniff(sample: Sample) -> int:
             continue
         found = 0
         for match in _CANDIDATE.finditer(part):
-            if _row(match.group().decode("utf-8", "replace"), sample.columns) is not None:
+            if _row(match.group()[:_LONGEST].decode("utf-8", "replace"), sample.columns) is not None:
                 found += 1
                 if found == _NEEDED:
                     return 51
@@ -57,7 +59,7 @@ def read(path: str, declaration: Declaration) -> RawLog:
     records = Records(declaration.columns)
     line, counted = 1, 0
     for match in _CANDIDATE.finditer(data):
-        row = _row(match.group().decode("utf-8", "replace"), declaration.columns)
+        row = _row(match.group()[:_LONGEST].decode("utf-8", "replace"), declaration.columns)
         if row is not None:
             line += data.count(b"\n", counted, match.start())
             counted = match.start()
@@ -101,4 +103,4 @@ def _role(name: str, declared: tuple[tuple[str, str], ...]) -> str | None:
     return naming.role(name, dict(declared))
 
 
-READER = Reader(NAME, "any text whose lines name a step and a loss before numbers", sniff, read)
+READER = Reader(NAME, "any text whose lines name a step and a loss before numbers", sniff, read, last_resort=True)

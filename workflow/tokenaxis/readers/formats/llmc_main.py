@@ -37,7 +37,9 @@ def read(path: str, declaration: Declaration) -> RawLog:
     pattern = re.compile(_ROW)
     rows = find_rows(data, pattern, _COLUMNS)
     broken = broken_rows(data, re.compile(_START), [rows])
-    return build(NAME, content, [rows], _NAMES, broken=broken, torn=torn_offset(data, [pattern]), what="`s:N trl:` line")
+    return build(
+        NAME, content, [rows], _NAMES, broken=broken, torn=torn_offset(data, [pattern]), what="`s:N trl:` line"
+    )
 
 
 READER = Reader(NAME, "llm.c main.log", sniff, read)

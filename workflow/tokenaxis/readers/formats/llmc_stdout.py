@@ -1,7 +1,7 @@
 """Standard output of karpathy/llm.c's train_gpt2cu: a header table, `step N/TOTAL | loss ...` and `val loss X`.
 
-Train lines count from 1: `step N` is the loss of the batch of update N, before which N-1 updates were done. A `val loss`
-line bears no step; it is the loss after the updates of the train line above it.
+Train lines count from 1: `step N` is the loss of the batch of update N, before which N-1 updates were done. A
+`val loss` line bears no step; it is the loss after the updates of the train line above it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Standard output of Megatron-LM, Megatron-DeepSpeed and GPT-NeoX: `iteration N/ TOTAL | name: value | ...`.
 
-A line is written after the update of iteration N: consumed samples and tokens count AFTER it, `lm loss` is the mean over
-the iterations since the line before (log_interval). Ranks may prefix their lines (`0: `). A field may be missing: an
-iteration whose gradients overflowed logs no loss.
+A line is written after the update of iteration N: consumed samples and tokens count AFTER it, `lm loss` is the mean
+over the iterations since the line before (log_interval). Ranks may prefix their lines (`0: `). A field may be missing:
+an iteration whose gradients overflowed logs no loss.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from tokenaxis.readers.textlog import Fact, Rows, amount, build, find_rows, head
 NAME = "megatron"
 _LINE = rb"(?m)^[^\n]{0,120}?\biteration +\d+/ *\d+ \| "
 _ROW = rb"(?m)^[^\n]{0,120}?\biteration +(\d+)/ *(\d+) \|([^\n]*)"
-_VAL = rb"(?m)^[^\n]{0,60}?\bvalid(?:ation)? (?:loss|results) at (?:iteration|step) (\d+)[^|\n]*\| lm[ _]loss(?: value)?: *([^\s|]+) \|"
+_VAL = (
+    rb"(?m)^[^\n]{0,60}?\bvalid(?:ation)? (?:loss|results) at (?:iteration|step) (\d+)[^|\n]*"
+    rb"\| lm[ _]loss(?: value)?: *([^\s|]+) \|"
+)
 _FIELD = rb"([A-Za-z][^:|]*?) *: *([^|]*?) \|"
 #: name in a line -> canonical column; sequences are turned into tokens by the sequence length
 _FIELDS = {
@@ -182,7 +185,9 @@ def _notices(data: bytes, facts: list[Fact], seq_len: float | None) -> list[Noti
         message = f"lm loss is the mean over the {interval} iterations up to its line, not the loss of one step"
         notices.append(Notice("train_loss_is_a_mean", message))
     if seq_len is None and b"consumed samples" in data and b"consumed tokens" not in data:
-        message = "consumed samples could not be turned into tokens: the sequence length is not in the log; declare `seq_len:`"
+        message = (
+            "consumed samples are not turned into tokens: the sequence length is not in the log; declare `seq_len:`"
+        )
         notices.append(Notice("seq_len_unknown", message))
     return notices
 

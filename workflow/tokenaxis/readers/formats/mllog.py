@@ -1,8 +1,8 @@
 """MLPerf training logs: lines with `:::MLLOG {"key": ..., "value": ..., "metadata": {...}}`.
 
-Losses are `train_loss`, `eval_loss`, those inside `tracked_stats`, and `eval_accuracy` of the language-model benchmarks, whose
-"accuracy" is the validation loss (mlcommons/training, large_language_model). A step stands in the metadata, or follows from
-the samples and the global batch size.
+Losses are `train_loss`, `eval_loss`, those inside `tracked_stats`, and `eval_accuracy` of the language-model
+benchmarks, whose "accuracy" is the validation loss (mlcommons/training, large_language_model). A step stands in the
+metadata, or follows from the samples and the global batch size.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def read(path: str, declaration: Declaration) -> RawLog:
             step = _step(metadata, settings, declaration)
             records.add(line, losses | ({} if step is None else {"step": step}))
     if not records.lines:
-        raise TokenAxisError("holds no loss with a step", remedy="see whether its benchmark logs train_loss or eval_loss")
+        raise TokenAxisError(
+            "holds no loss with a step", remedy="see whether its benchmark logs train_loss or eval_loss"
+        )
     log = records.log(NAME, list(content.notices))
     log.facts += _facts(settings)
     return log

@@ -1,7 +1,7 @@
 """Logs of KellerJordan/modded-nanogpt: the training source, then `step:N/TOTAL train_loss:X train_time:Yms ...`.
 
-Train lines count from 1: `step:N` is the loss of the batch of update N, before which N-1 updates were done; a `val_loss`
-line comes after N updates. train_time leaves out validation and the first steps.
+Train lines count from 1: `step:N` is the loss of the batch of update N, before which N-1 updates were done; a
+`val_loss` line comes after N updates. train_time leaves out validation and the first steps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Standard output of karpathy/nanochat's base_train: `step 00010/21400 (0.05%) | loss: 9.1 | lrm: 1.00 | dt: ...`.
 
-The loss is an exponential mean of batch losses without start-up bias; the step counts the updates done before. Validation
-is in bits per byte, which is no loss in nats per token, so it is not read.
+The loss is an exponential mean of batch losses without start-up bias; the step counts the updates done before.
+Validation is in bits per byte, which is no loss in nats per token, so it is not read.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def read(path: str, declaration: Declaration) -> RawLog:
     data = content.data
     pattern = re.compile(_ROW)
     rows = find_rows(data, pattern, ("step", "train_loss", "grad_norm"))
-    warnings = [Notice("train_loss_is_smoothed", "loss is an exponential mean of batch losses, smoothed by the trainer")]
+    warnings = [
+        Notice("train_loss_is_smoothed", "loss is an exponential mean of batch losses, smoothed by the trainer")
+    ]
     if b"Validation bpb" in data:
         message = "validation is logged in bits per byte, not in nats per token; it was not read"
         warnings.append(Notice("validation_in_bits_per_byte", message))

@@ -13,7 +13,17 @@ from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
-from tokenaxis.readers.textlog import Fact, amount, broken_rows, build, find_rows, header_facts, line_of, torn_offset, whole
+from tokenaxis.readers.textlog import (
+    Fact,
+    amount,
+    broken_rows,
+    build,
+    find_rows,
+    header_facts,
+    line_of,
+    torn_offset,
+    whole,
+)
 
 NAME = "nanogpt"
 _FIRST = rb"(?m)^(?:iter \d+: loss [-+.\dnaif]+|step \d+: train loss [-+.\dnaif]+, val loss)"

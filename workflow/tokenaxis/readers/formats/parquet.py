@@ -1,4 +1,4 @@
-"""Parquet histories, such as those that Weights & Biases keeps of a run: one row a log call, any alias as column name."""
+"""Parquet histories, such as those that Weights & Biases keeps of a run: a row a log call, names by any alias."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def _table(path: str, declaration: Declaration) -> tuple[pa.Table, naming.Naming
         indices = [index for index, name in enumerate(paths) if name in wanted]
         return reader.read_all(column_indices=indices, use_threads=False), found
     except (pa.ArrowException, OSError, IndexError, ValueError) as error:
-        raise TokenAxisError(f"is a damaged Parquet file ({type(error).__name__})", remedy="copy the file again") from None
+        raise TokenAxisError(
+            f"is a damaged Parquet file ({type(error).__name__})", remedy="copy the file again"
+        ) from None
 
 
 def _numbers(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

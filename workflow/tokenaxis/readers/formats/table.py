@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers import cells, naming
 from tokenaxis.readers.base import RawLog, Reader, Sample
-from tokenaxis.readers.content import Content, read_content
+from tokenaxis.readers.content import Content, read_content, stays_on_disk
 from tokenaxis.readers.recognition import is_binary
 from tokenaxis.readers.table import fast, slow
+from tokenaxis.readers.table.body import Body
 from tokenaxis.readers.table.dialect import Dialect, detect, torn_tail
 from tokenaxis.readers.table.finish import finish
 
 NAME = "table"
+#: bytes of a file in which its header is looked for, and of its end in which a torn line is
+_HEAD, _TAIL = 1 << 20, 1 << 16
 _TABLE_NAME = re.compile(r"\.(csv|tsv)(\.gz)?$", re.IGNORECASE)
 #: of a cell that could be a name rather than a value
 _WORD = re.compile(r"[A-Za-z_]")
@@ -88,17 +92,20 @@ def read(path: str, declaration: Declaration) -> RawLog:
     Raises:
         TokenAxisError: it is empty, has no header, step, loss or row, or contradicts itself.
     """
+    if stays_on_disk(path):
+        with open(path, "rb") as stream:
+            head = stream.read(_HEAD)
+        return _read_table(Content(head), path, declaration)
     content = read_content(path)
-    return read_table(content, declaration, NAME)
-
-
-def read_table(content: Content, declaration: Declaration, reader: str) -> RawLog:
-    """Read a delimited table whose bytes are at hand, for this reader and those of formats that are tables."""
-    if is_binary(content.data[:8192]):
-        raise TokenAxisError("is binary, not a text table")
     if b"\n" not in content.data:
         content.data = content.data.replace(b"\r", b"\n")
-    dialect = detect(content.data[: 1 << 20], declaration.columns)
+    return _read_table(content, content.data, declaration)
+
+
+def _read_table(content: Content, whole: bytes | str, declaration: Declaration) -> RawLog:
+    if is_binary(content.data[:8192]):
+        raise TokenAxisError("is binary, not a text table")
+    dialect = detect(content.data[:_HEAD], declaration.columns)
     if dialect is None:
         raise TokenAxisError("is not a table: its first line names no columns", remedy="give it a header line")
     found = naming.resolve(dialect.names, declaration.columns)
@@ -106,25 +113,36 @@ def read_table(content: Content, declaration: Declaration, reader: str) -> RawLo
         raise naming.missing_column("step", dialect.names)
     if not found.has_loss():
         raise naming.missing_column("train_loss", dialect.names)
-    return read_body(content, dialect, found, reader, declaration.tokens_per_step)
+    return read_body(content, dialect, found, NAME, declaration.tokens_per_step, whole)
 
 
 def read_body(
-    content: Content, dialect: Dialect, found: naming.Naming, reader: str, tokens_per_step: float | None = None
+    content: Content,
+    dialect: Dialect,
+    found: naming.Naming,
+    reader: str,
+    tokens_per_step: float | None = None,
+    whole: bytes | str | None = None,
 ) -> RawLog:
-    """Parse and finish a table whose header was understood."""
-    data = content.data
-    body = memoryview(data)[dialect.body_start :]
-    torn = _torn(data, dialect, content.cut)
-    if torn is not None:
-        body = body[: torn - dialect.body_start]
-    newlines = data.count(b"\n", dialect.body_start, dialect.body_start + len(body))
-    lines = newlines + (0 if not len(body) or body[-1] == 10 else 1)
-    parsed = fast.parse(body, lines, dialect, found)
+    """Parse and finish a table whose header was understood.
+
+    Args:
+        content: the content, or its beginning.
+        dialect: how it is written.
+        found: what its columns stand for.
+        reader: name of the format.
+        tokens_per_step: declared fixed batch, see `finish`.
+        whole: the whole content, or the path of a file that stays on disk; None = `content` is all.
+    """
+    source = content.data if whole is None else whole
+    end = len(source) if isinstance(source, bytes) else os.path.getsize(source)
+    torn = _torn(source, end, dialect, content.cut)
+    body = Body(source, dialect.body_start, end if torn is None else torn)
+    parsed = fast.parse(body, dialect, found)
     if parsed is None:
         parsed = slow.parse(body, dialect, found)
     if torn is not None:
-        torn_line = dialect.header_line + 1 + newlines
+        torn_line = dialect.header_line + 1 + body.lines
         parsed.bad_lines.append(torn_line)
         message = f"line {torn_line}, the last, is torn (cut inside, fewer fields or digits than the others); left out"
         parsed.notices.append(Notice("torn_last_line", message))
@@ -134,13 +152,18 @@ def read_body(
     return finish(parsed, found, reader, tokens_per_step)
 
 
-def _torn(data: bytes, dialect: Dialect, cut: bool) -> int | None:
-    """Absolute byte where a torn last line begins."""
-    if cut and not data.endswith(b"\n"):
-        start = data.rfind(b"\n") + 1
-        return start if start >= dialect.body_start else None
-    start = max(dialect.body_start, data.rfind(b"\n", 0, max(0, len(data) - 1)) + 1 - (1 << 16))
-    found = torn_tail(data[start:], dialect)
+def _torn(source: bytes | str, end: int, dialect: Dialect, cut: bool) -> int | None:
+    """Byte where a torn last line begins."""
+    start = max(dialect.body_start, end - _TAIL)
+    if isinstance(source, bytes):
+        tail = source[start:end]
+    else:
+        with open(source, "rb") as stream:
+            stream.seek(start)
+            tail = stream.read(end - start)
+    if cut and tail and not tail.endswith(b"\n"):
+        return start + tail.rfind(b"\n") + 1
+    found = torn_tail(tail, dialect)
     return None if found is None else start + found
 
 

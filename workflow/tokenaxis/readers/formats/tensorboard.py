@@ -1,7 +1,7 @@
 """TensorBoard event files (SummaryWriter, Lightning, Keras, Megatron, clu): scalars as floats or as tensors.
 
-Scalars of one step that were written one after the other are one row. The event's step is the step, whatever a scalar is
-called; elapsed time counts from the first event.
+Scalars of one step that were written one after the other are one row. The event's step is the step, whatever a scalar
+is called; elapsed time counts from the first event.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def _drop_rows_of_other_runs(log: RawLog) -> None:
     keep = np.zeros(len(log.lines), bool)
     for name in losses:
         keep |= ~np.isnan(log.columns[name])
-    for (_, _), lines in log.unusable.items():
+    for lines in log.unusable.values():
         keep |= np.isin(log.lines, lines)
     if keep.all():
         return

@@ -1,8 +1,9 @@
 """Offline files of Weights & Biases, run-<id>.wandb.
 
-A LevelDB log (blocks of 32 KiB; records of crc32, length uint16, type: whole, first, middle, last) behind a header of seven
-bytes; each record is a protocol buffer (wandb_internal.proto): Record.history 2, config 5, run 17; HistoryRecord.item 1;
-item key 1, nested_key 2, value_json 16; RunRecord.config 4, ConfigRecord.update 1. `_step` is the number of the log call.
+A LevelDB log (blocks of 32 KiB; records of crc32, length uint16, type: whole, first, middle, last) behind a header of
+seven bytes; each record is a protocol buffer (wandb_internal.proto): Record.history 2, config 5, run 17;
+HistoryRecord.item 1; item key 1, nested_key 2, value_json 16; RunRecord.config 4, ConfigRecord.update 1. `_step` is the
+number of the log call.
 """
 
 from __future__ import annotations

@@ -90,9 +90,9 @@ def is_rule(line: str) -> bool:
 def torn_tail(body: bytes, dialect: Dialect) -> int | None:
     """The byte where a torn last line begins, or None when the last line is whole.
 
-    A last line without a line end may be whole (some writers join lines). It counts as torn when it has fewer cells than
-    the header, or when its last cell is shorter than every earlier cell of that column that is seen: a number that was
-    cut inside.
+    A last line without a line end may be whole (some writers join lines). It counts as torn when it has fewer cells
+    than the header, or when its last cell is shorter than every earlier cell of that column that is seen: a number
+    that was cut inside.
     """
     if not body or body.endswith((b"\n", b"\r")):
         return None
@@ -116,7 +116,11 @@ def _first_lines(data: bytes) -> list[tuple[int, int, str]]:
     """(1-based number, byte after the line, stripped text) of the first lines that are neither blank nor comments."""
     found = []
     for number, end, line in _lines(data):
-        text = line.decode("utf-8", "replace").strip("\r\n\0 ") if found else line.decode("utf-8", "replace").strip("\r\n\0")
+        text = (
+            line.decode("utf-8", "replace").strip("\r\n\0 ")
+            if found
+            else line.decode("utf-8", "replace").strip("\r\n\0")
+        )
         if text.strip() and not text.lstrip().startswith("#"):
             found.append((number, end, text))
             if len(found) > _LOOK:

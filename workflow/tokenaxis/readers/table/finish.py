@@ -32,24 +32,25 @@ def finish(parsed: Parsed, naming: Naming, reader: str, tokens_per_step: float |
     import numpy as np
 
     log = RawLog(reader, {}, parsed.lines, {}, 0, [], warnings=[*naming.notices, *parsed.notices])
-    counts = {index: int(np.isfinite(values).sum()) for index, values in parsed.values.items()}
+    several = {s.index for groups in naming.candidates.values() if len(groups) > 1 for group in groups for s in group}
+    counts = {index: int(np.isfinite(parsed.values[index]).sum()) for index in several}
     chosen: dict[str, Source] = {}
     for canonical in NAMES:
         if canonical in naming.candidates:
             group = choose(naming.candidates[canonical], counts)
-            chosen[canonical] = group[0]
-            _compare(canonical, group, parsed, log)
+            chosen[canonical] = _one_of(canonical, group, parsed, log)
             _note_unused(canonical, naming.candidates[canonical], group, counts, log)
     if "step" not in chosen:
         chosen["step"] = _step_from_tokens(parsed, chosen["tokens"], tokens_per_step or 1.0, log)
     steps = parsed.values[chosen["step"].index]
-    keep = _usable_steps(steps)
+    keep = _usable_steps(steps, chosen["step"].index in parsed.whole)
     bad = parsed.lines[~keep]
     log.rows_read = len(steps) + len(parsed.bad_lines)
     log.bad_lines = sorted([*parsed.bad_lines, *(int(line) for line in bad)])
     if len(bad):
         shown = ", ".join(str(line) for line in bad[:5])
-        log.warnings.append(Notice("rows_without_step", f"{len(bad)} rows without a usable step left out (lines {shown})"))
+        message = f"{len(bad)} rows without a usable step were left out (lines {shown})"
+        log.warnings.append(Notice("rows_without_step", message))
     if not keep.any():
         raise TokenAxisError("has no usable row", remedy="see whether its step column holds whole numbers")
     everything = bool(keep.all())
@@ -83,36 +84,52 @@ def _step_from_tokens(parsed: Parsed, tokens: Source, tokens_per_step: float, lo
     return Source(index, tokens.name)
 
 
-def _usable_steps(steps: np.ndarray) -> np.ndarray:
-    """Whole numbers from 0 on."""
+def _usable_steps(steps: np.ndarray, integers: bool) -> np.ndarray:
+    """Whole numbers from 0 on; `integers`: they are whole, if not blank."""
     import numpy as np
 
     with np.errstate(invalid="ignore"):
+        if len(steps) and steps.min() >= 0 and steps.max() <= _LARGEST_STEP:
+            # the ordinary case; a NaN makes both comparisons false
+            return np.ones(len(steps), bool) if integers else steps.astype(np.int64) == steps
         return (steps >= 0) & (steps <= _LARGEST_STEP) & (steps == np.floor(steps))
 
 
-def _compare(canonical: str, group: list[Source], parsed: Parsed, log: RawLog) -> None:
-    """Columns of one name must agree."""
+def _one_of(canonical: str, group: list[Source], parsed: Parsed, log: RawLog) -> Source:
+    """The column to take of those that stand for the same thing.
+
+    Columns of one name must agree where both hold a value. Of columns whose names merely mean the same (train/loss and
+    train_loss) the one with the most values is taken.
+    """
     import numpy as np
 
-    first = parsed.values[group[0].index]
-    for other in group[1:]:
-        differs = ~((first == parsed.values[other.index]) | (np.isnan(first) & np.isnan(parsed.values[other.index])))
-        if differs.any():
+    if len(group) == 1:
+        return group[0]
+    counts = [int(np.isfinite(parsed.values[source.index]).sum()) for source in group]
+    best = group[counts.index(max(counts))]
+    taken = parsed.values[best.index]
+    for other, count in zip(group, counts, strict=True):
+        if other is best or count == 0:
+            continue
+        values = parsed.values[other.index]
+        differs = np.isfinite(taken) & np.isfinite(values) & (taken != values)
+        both = f"({best.name!r} and {other.name!r})"
+        if differs.any() and best.name == other.name:
             raise TokenAxisError(
-                f"has duplicate columns for {canonical} ({group[0].name!r} and {other.name!r}) with different values",
+                f"has duplicate columns for {canonical} {both} with different values",
                 line=int(parsed.lines[int(np.argmax(differs))]),
                 remedy="remove or rename one of them",
             )
-        message = f"duplicate columns for {canonical} ({group[0].name!r} and {other.name!r}) hold the same values"
-        log.warnings.append(Notice("duplicate_column", message))
+        end = f"differ; {best.name!r} was taken" if differs.any() else "hold the same values"
+        log.warnings.append(Notice("duplicate_column", f"duplicate columns for {canonical} {both} {end}"))
+    return best
 
 
 def _note_unused(
     canonical: str, groups: list[list[Source]], chosen: list[Source], counts: dict[int, int], log: RawLog
 ) -> None:
     """A loss that stands beside the chosen one under another name is worth a word."""
-    if canonical not in LOSSES:
+    if canonical not in LOSSES or len(groups) == 1:
         return
     for group in groups:
         if group is not chosen and counts[group[0].index]:
@@ -131,7 +148,7 @@ def _split_by_kind(log: RawLog, codes: np.ndarray, naming: Naming) -> None:
     if naming.kind is None or not codes.any():
         return
     loss, name = log.columns.pop("train_loss"), log.names.pop("train_loss")
-    flagged = {kind: log.unusable.pop(("train_loss", kind)) for kind in ("nan", "inf", "text") if ("train_loss", kind) in log.unusable}
+    flagged = {kind: log.unusable.pop((column, kind)) for column, kind in list(log.unusable) if column == "train_loss"}
     for canonical, code in KIND_CODES.items():
         mine = codes == code
         if mine.any():
@@ -150,7 +167,9 @@ def _drop_blank_columns(log: RawLog) -> None:
 
     flagged = {canonical for canonical, _ in log.unusable}
     for canonical in list(log.columns):
-        if canonical != "step" and canonical not in flagged and np.isnan(log.columns[canonical]).all():
+        if canonical == "step" or canonical in flagged or not np.isnan(log.columns[canonical][0]):
+            continue
+        if np.isnan(log.columns[canonical]).all():
             del log.columns[canonical], log.names[canonical]
     if not any(loss in log.columns for loss in LOSSES):
         raise TokenAxisError("has no loss value: every cell of its loss columns is blank")

@@ -22,6 +22,7 @@ class Parsed:
         kind_codes: int8 (rows,): 1 training, 2 validation, 0 neither; None without a `type` column.
         bad_lines: 1-based lines of rows that are no rows (wrong number of cells, torn).
         notices: oddities.
+        whole: indices of sources that were parsed as integers.
     """
 
     values: dict[int, np.ndarray]
@@ -30,6 +31,7 @@ class Parsed:
     kind_codes: np.ndarray | None = None
     bad_lines: list[int] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+    whole: frozenset[int] = frozenset()
 
 
 #: loss of a `type` column -> code in `Parsed.kind_codes`

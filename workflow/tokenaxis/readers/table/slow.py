@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from array import array
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from tokenaxis.columns import normalise
 from tokenaxis.errors import Notice
 from tokenaxis.readers import cells
 from tokenaxis.readers.naming import KINDS, Naming
+from tokenaxis.readers.table.body import Body
 from tokenaxis.readers.table.dialect import Dialect, is_open, is_rule, split
 from tokenaxis.readers.table.parsed import KIND_CODES, Parsed
 
@@ -35,7 +35,8 @@ class _Rows:
         self.lines, self.kinds = array("q"), array("b")
         self.unusable: dict[int, dict[str, array]] = {}
         self.texts: dict[int, str] = {}
-        self.steps = {normalise(s.name) for group in naming.candidates.get("step", naming.candidates.get("tokens", [])) for s in group}
+        counters = naming.candidates.get("step") or naming.candidates.get("tokens", [])
+        self.steps = {normalise(source.name) for group in counters for source in group}
         self.wrong_width: list[int] = []
         self.headers = 0
 
@@ -131,7 +132,7 @@ class _Rows:
         return parsed
 
 
-def parse(body: memoryview, dialect: Dialect, naming: Naming) -> Parsed:
+def parse(body: Body, dialect: Dialect, naming: Naming) -> Parsed:
     """Parse a table's body line by line: blank lines, comments and repeated headers are skipped.
 
     Args:
@@ -141,7 +142,7 @@ def parse(body: memoryview, dialect: Dialect, naming: Naming) -> Parsed:
     """
     rows = _Rows(dialect, naming)
     pending: list[tuple[int, str]] = []
-    for line, raw in enumerate(io.BytesIO(body), dialect.header_line + 1):
+    for line, raw in enumerate(body.raw_lines(), dialect.header_line + 1):
         text = raw.decode("utf-8", "replace").rstrip("\r\n\0")
         if not pending and '"' not in text:
             _add(rows, line, text)
