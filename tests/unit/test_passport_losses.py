@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.unit.test_passport import axis, fits, passport
-from tokenaxis.passport.losses import summarise
+from tokenaxis.axis.losses import summarise
 
 COLUMNS = {
     "step": np.array([0, 1, 2, 3, 8]),

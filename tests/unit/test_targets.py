@@ -101,8 +101,8 @@ def test_the_artifact_has_exactly_the_keys_of_the_contract(params):
         "end", "targets", "warnings",
     }  # fmt: skip
     assert set(content["targets"][0]) == {
-        "target", "status", "step", "tokens", "interval", "interval_level", "intervals", "step_interval", "law", "horizon",
-        "reached_by_end", "crossed_back", "reason", "warnings",
+        "target", "status", "step", "tokens", "interval", "interval_level", "intervals", "step_interval", "law",
+        "horizon", "reached_by_end", "crossed_back", "reason", "warnings",
     }  # fmt: skip
     assert set(content["fit"]) >= {
         "irreducible_loss", "coefficient", "exponent", "token_unit", "token_offset", "residual_sd", "noise_inflation",

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from tokenaxis.errors import Notice
-from tokenaxis.laws import seed, seed_sweep
+from tokenaxis.laws import annealing, kernel, seed, seed_sweep
 from tokenaxis.laws.steps import tokens_to_step, tokens_to_steps
+from tokenaxis.laws.window_kernel import KernelWindows, kernel_windows
 from tokenaxis.laws.window_laws import WindowLaws, window_laws
 from tokenaxis.series import LossSeries
 
@@ -91,7 +92,7 @@ def sweep(
     """
     if fit_params["law"] == "seed":
         return _seed_sweep(series, params, fit_params, fits)
-    swept = window_laws(series, params, fit_params, fits)
+    swept = _windows(series, params, fit_params, fits)
     targets = fits["targets"]
     parts = [_rows(series, swept, target, fits) for target in targets] if swept is not None else []
     verdicts = []
@@ -101,7 +102,20 @@ def sweep(
     return StabilityReport(_joined(parts), tuple(verdicts), _notices(swept, fits))
 
 
-def _rows(series: LossSeries, swept: WindowLaws, target: dict[str, Any], fits: dict[str, Any]) -> dict[str, np.ndarray]:
+def _windows(
+    series: LossSeries, params: dict[str, Any], fit_params: dict[str, Any], fits: dict[str, Any]
+) -> WindowLaws | KernelWindows | None:
+    """The windows under the law of the whole log."""
+    if fits["law"] == "kernel":
+        return kernel_windows(series, params, fit_params, fits, kernel.response, kernel.DROP)
+    if fits["law"] == "annealing":
+        return kernel_windows(series, params, fit_params, fits, annealing.response, annealing.DROP)
+    return window_laws(series, params, fit_params, fits)
+
+
+def _rows(
+    series: LossSeries, swept: WindowLaws | KernelWindows, target: dict[str, Any], fits: dict[str, Any]
+) -> dict[str, np.ndarray]:
     """The table's rows for one target; windows that end past its crossing have no prediction to make."""
     tokens, low, high = swept.predict(float(target["target"]))
     if target["status"] == "reached":
@@ -119,7 +133,7 @@ def _rows(series: LossSeries, swept: WindowLaws, target: dict[str, Any], fits: d
         "coefficient": swept.coefficient.copy(),
         "exponent": swept.exponent.copy(),
     }
-    if fits["fit"] is not None and fits["law"] == "power":
+    if fits["fit"] is not None:
         _newest(part, target, fits["fit"])
     return part
 
@@ -182,7 +196,7 @@ def _half_width(target: dict[str, Any]) -> float | None:
     return math.log(target["interval"][1] / target["tokens"])
 
 
-def _notices(swept: WindowLaws | None, fits: dict[str, Any]) -> tuple[Notice, ...]:
+def _notices(swept: WindowLaws | KernelWindows | None, fits: dict[str, Any]) -> tuple[Notice, ...]:
     if swept is None:
         return (Notice("no_windows", f"no window could be fitted: {fits['fit_not_available'] or 'too few rows'}"),)
     if not swept.rate_constant:

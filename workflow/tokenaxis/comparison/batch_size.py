@@ -11,6 +11,9 @@ from tokenaxis.comparison.critical_batch import CriticalBatch, fit
 from tokenaxis.comparison.model import RunResult, Sweep
 from tokenaxis.comparison.tables import batch_stages
 
+#: predictions farther than this many times the tokens seen say nothing about a batch size
+MOST_HORIZON = 5.0
+
 
 @dataclass(frozen=True)
 class BatchPoint:
@@ -52,7 +55,7 @@ def trade_offs(sweep: Sweep, answers: Answers, level: float = 0.9) -> list[Trade
 
 def _point(cell: Answer, run: RunResult) -> BatchPoint | None:
     stages = batch_stages(run)
-    if not stages or not cell.tokens:
+    if not stages or not cell.tokens or (cell.status == "predicted" and (cell.horizon or 1.0) > MOST_HORIZON):
         return None
     passed = [stage for stage in stages if (stage.get("first_tokens") or 0.0) < cell.tokens] or stages[:1]
     batches = {float(stage["tokens_per_step"]) for stage in passed}

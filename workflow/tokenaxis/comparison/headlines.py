@@ -12,6 +12,8 @@ from tokenaxis.comparison.quantities import error, interval, percent, plural, sh
 from tokenaxis.comparison.quantities import target as target_text
 from tokenaxis.comparison.tables import Table, flops_field
 
+#: a prediction this many times beyond what its run has seen is not spoken of as "the last"
+FAR = 3.0
 #: targets that get a sentence; the table has all
 MOST_TARGETS = 6
 
@@ -57,9 +59,10 @@ def _lead(first: Answer, others: list[Answer]) -> str:
     else:
         bounds = f" {times_interval(low, high)}" if low is not None else ""
         text = f", {times(value).rstrip('×')} times{bounds} fewer than {second.run}, the next"
-    if len(others) > 1 and others[-1].tokens and first.tokens:
-        factor = others[-1].tokens / first.tokens
-        text += f"; the last, {others[-1].run}, needs {times(factor).rstrip('×')} times as many"
+    near = [cell for cell in others if cell.status == "reached" or (cell.horizon or FAR) < FAR]
+    if len(near) > 1 and near[-1].tokens and first.tokens:
+        factor = near[-1].tokens / first.tokens
+        text += f"; the last, {near[-1].run}, needs {times(factor).rstrip('×')} times as many"
     return text
 
 
@@ -89,26 +92,26 @@ def _past(past: Sequence[Hindsight]) -> list[str]:
     entry = max(past, key=lambda entry: (entry.predictions, entry.horizon), default=None)
     if entry is None or entry.median_error is None:
         return []
-    text = f"In hindsight, with {times(entry.horizon).rstrip('×')} times the tokens still to come down to a target, "
-    text += (
-        f"{plural(entry.predictions, 'prediction')} of this sweep erred by {error(entry.median_error)} in the median"
-    )
-    return [text + (f"; {entry.held} of {entry.intervals} intervals held." if entry.intervals else ".")]
+    text = f"In hindsight, predictions made when a target lay at {times(entry.horizon).rstrip('×')} times the tokens "
+    text += f"seen erred by {error(entry.median_error)} in the median ({plural(entry.predictions, 'prediction')}"
+    return [text + (f"; {entry.held} of {entry.intervals} intervals held)." if entry.intervals else ").")]
 
 
 def _batch(found: list[TradeOff]) -> list[str]:
-    fitted = [entry for entry in found if entry.critical.batch is not None and entry.critical.reason is None]
+    """Only where it is known from both sides; the table has the rest."""
+    fitted = [
+        entry
+        for entry in found
+        if entry.critical.reason is None and entry.critical.low is not None and entry.critical.high is not None
+    ]
     if not fitted:
         return []
     entry = min(fitted, key=lambda entry: (-entry.critical.points, entry.target))
     critical = entry.critical
-    low = short(critical.low) if critical.low is not None else "0"
-    high = f"{short(critical.high)}]" if critical.high is not None else "unbounded)"
-    text = (
+    return [
         f"At {target_text(entry.target)} nats per token the critical batch size is {short(critical.batch)} tokens per "
-        f"step [{low}, {high}: that batch needs twice the fewest tokens and twice the fewest steps"
-    )
-    return [text + "."]
+        f"step {interval(critical.low, critical.high)}: it needs twice the fewest tokens and twice the fewest steps."
+    ]
 
 
 def _compute(answers: Answers, conventions: Table) -> list[str]:

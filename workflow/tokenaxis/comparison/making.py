@@ -36,11 +36,12 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     for table in tables.values():
         files.write(out / f"{table.name}.csv", csv_bytes(table))
         files.write(out / f"{table.name}.parquet", parquet_bytes(table))
+    kinds = tuple(params["figures"])
     palette = style.Palette(highlighted(answers))
     with style.drawing_style():
         drawings = draw_all(answers, palette, curves, windows, tables["conventions"], found)
-        inline = {drawing.name: _save(drawing, out / "figures", list(params["figures"])) for drawing in drawings}
-    written = {f"{drawing.name}.{kind}" for drawing in drawings for kind in params["figures"]}
+        inline = {drawing.name: _save(drawing, out / "figures", kinds) for drawing in drawings}
+    written = {f"{drawing.name}.{kind}" for drawing in drawings for kind in kinds}
     files.remove_stale_figures(out / "figures", written)
     material = Material(
         sweep,
@@ -90,7 +91,7 @@ def draw_all(
     return [drawing for drawing in drawn if drawing is not None]
 
 
-def _save(drawing: style.Drawing, folder: Path, kinds: list[str]) -> bytes:
+def _save(drawing: style.Drawing, folder: Path, kinds: tuple[str, ...]) -> bytes:
     """Write the figure in each of `kinds` and return it as svg for the page."""
     svg = style.rendered(drawing.figure, "svg")
     for kind in kinds:

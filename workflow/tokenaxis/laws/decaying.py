@@ -84,7 +84,7 @@ class Points:
 
 
 def fit_decaying(
-    name: str, series: LossSeries, params: dict[str, Any], response: Response, default_drop: dict[str, float]
+    name: str, series: LossSeries, params: dict[str, Any], response: Response, drops_by_kind: dict[str, float]
 ) -> Fitted | NotFitted:
     """Fit one of the laws of this family.
 
@@ -93,7 +93,7 @@ def fit_decaying(
         series: one loss of one run.
         params: the `fits` section.
         response: how drops of the rate arrive in the loss.
-        default_drop: centre of the prior on B, by kind of schedule ("cosine" for a rate that falls from the end of
+        drops_by_kind: centre of the prior on B, by kind of schedule ("cosine" for a rate that falls from the end of
             warm-up on, "plateau" for one that falls after a plateau).
     """
     fraction = min(START_FRACTION, params["start_fraction"])
@@ -111,9 +111,14 @@ def fit_decaying(
     plan = plan_of(series)
     timeline = timeline_of(series, rate, plan)
     drops = drop_curve(timeline, response)
-    centre = default_drop["plateau" if _plateau(timeline) else "cosine"]
+    centre = default_drop(timeline, drops_by_kind)
     answer = _solve(series, timeline, drops, first, params, centre)
     return answer.fitted(name, int(series.step[first]), rate, plan)
+
+
+def default_drop(timeline: Timeline, drops_by_kind: dict[str, float]) -> float:
+    """Centre of the prior on B for this schedule."""
+    return drops_by_kind["plateau" if _plateau(timeline) else "cosine"]
 
 
 def _plateau(timeline: Timeline) -> bool:
@@ -182,7 +187,7 @@ def _scan(
 def _non_negative(
     points: Points, weight: np.ndarray, power: np.ndarray, prior: Prior, fixed_drop: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Non-negative (L0, slope, B) for every exponent by trying each set of parameters at 0: ((exponents, 3), objective).
+    """Non-negative (L0, slope, B) for every exponent, by trying each set of parameters at 0: (solutions, objective).
 
     `power` is (exponents, points). With `fixed_drop` B stays at its prior's centre.
     """
@@ -210,7 +215,7 @@ def _non_negative(
     best, objective = np.zeros((grid, 3)), np.full(grid, np.inf)
     for floor_level in (False, True):
         for floor_drop in (False, True):
-            solved, value, feasible = _with_floors(matrix, right, level, floor_level, floor_drop)
+            solved, value, feasible = with_floors(matrix, right, level, floor_level, floor_drop)
             better = feasible & (value < objective)
             best[better], objective[better] = solved[better], value[better]
     best[:, 0] += level
@@ -219,7 +224,7 @@ def _non_negative(
     return best, objective
 
 
-def _with_floors(
+def with_floors(
     matrix: np.ndarray, right: np.ndarray, level: float, floor_level: bool, floor_drop: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Least squares with L0 held at 0 (centred: -level) and / or B at 0: (solutions, objective, feasible)."""
@@ -235,7 +240,7 @@ def _with_floors(
 
 def _covariance(found: Solution, points: Points, weight: np.ndarray, prior: Prior) -> np.ndarray:
     """Inverse of J'WJ / sigma^2 + diag(0, 0, 1 / sd^2, 1 / (.3 B0)^2) in (L0, A, ln alpha, B), (4, 4)."""
-    jacobian = _gradient(found, points.ln_x, points.arrived)
+    jacobian = gradient(found.coefficient, found.exponent, points.ln_x, points.arrived)
     hessian = (jacobian * weight) @ jacobian.T / max(prior.variance, 1e-300)
     hessian[2, 2] += 1.0 / prior.exponent_sd**2
     hessian[3, 3] += 1.0 / max(prior.drop_sd, 1e-12) ** 2
@@ -245,10 +250,10 @@ def _covariance(found: Solution, points: Points, weight: np.ndarray, prior: Prio
     return out
 
 
-def _gradient(found: Solution, ln_x: np.ndarray, arrived: np.ndarray) -> np.ndarray:
+def gradient(coefficient: float, exponent: float, ln_x: np.ndarray, arrived: np.ndarray) -> np.ndarray:
     """d loss / d (L0, A, ln alpha, B) at each point, (4, points)."""
-    power = np.exp(-found.exponent * ln_x)
-    slope = -found.coefficient * found.exponent * power * ln_x
+    power = np.exp(-exponent * ln_x)
+    slope = -coefficient * exponent * power * ln_x
     return np.stack([np.ones_like(power), power, slope, -arrived])
 
 
@@ -310,8 +315,8 @@ class _Answer:
         now = self.timeline.past - 1
         ln_x = np.log(self.timeline.weighted_tokens[now:] / TOKEN_UNIT)
         arrived = self.drops[now:]
-        gradient = _gradient(self.found, ln_x, arrived)
-        noise = np.einsum("ip,ij,jp->p", gradient, self.covariance, gradient)
+        derivative = gradient(self.found.coefficient, self.found.exponent, ln_x, arrived)
+        noise = np.einsum("ip,ij,jp->p", derivative, self.covariance, derivative)
         power = self.found.exponent * self.found.coefficient * np.exp(-self.found.exponent * ln_x)
         known = self.timeline.ends or self.series.lr_schedule is not None
         horizon = self.params["horizon_sd" if known else "horizon_sd_unplanned"] * power * (ln_x - ln_x[0])

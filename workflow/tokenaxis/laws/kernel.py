@@ -31,7 +31,8 @@ LAW = Law(
     name="kernel",
     formula=(
         "L = L0 + A (X / 1e9)^-alpha - B D, "
-        "D = sum over k of (r_(k-1) - r_k) (1 - (1 + C r_k^-gamma (S - S_(k-1)))^-beta), X and S = tokens and steps weighted by r = lr / peak lr; beta 0.3, gamma 0.64, C 0.05"
+        "D = sum over k of (r_(k-1) - r_k) (1 - (1 + C r_k^-gamma (S - S_(k-1)))^-beta), "
+        "X and S = tokens and steps weighted by r = lr / peak lr; beta 0.3, gamma 0.64, C 0.05"
     ),
     validity="a learning rate that changes after warm-up, in the log or by its plan; needs the rate and the plan",
     citation="after the multi-power law of Luo et al. 2025 (arXiv:2503.12811), with beta, gamma and C fixed",

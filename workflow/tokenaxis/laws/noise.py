@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tokenaxis.crossing import NOISE_INFLATION
@@ -42,13 +40,13 @@ def long_run_variance(residual: np.ndarray) -> tuple[float, float]:
     return rows / max(rows - 3, 1) * float(residual.var()) * inflation, inflation
 
 
-def reading_noise(residual_sd: float, rows_per_token: float, tokens: np.ndarray | float) -> np.ndarray | float:
-    """Standard error of the loss that will be read off the log around `tokens` (shape kept).
+def reading_noise(residual_sd: np.ndarray | float, density: float, tokens: np.ndarray) -> np.ndarray:
+    """Standard error of the loss that will be read off the log around `tokens` (shape kept); `density`: rows per token.
 
     A prediction is compared with a crossing that is itself read from noisy rows, about 24% of the tokens there.
     """
-    rows = np.maximum(2.0 * READING * rows_per_token * tokens, 1.0)
-    return NOISE_INFLATION * residual_sd / np.sqrt(rows)
+    rows = np.maximum(2.0 * READING * density * tokens, 1.0)
+    return np.asarray(NOISE_INFLATION * residual_sd / np.sqrt(rows))
 
 
 def rows_per_token(tokens: np.ndarray) -> float:
@@ -57,8 +55,6 @@ def rows_per_token(tokens: np.ndarray) -> float:
     return (len(tokens) - 1 - middle) / max(float(tokens[-1] - tokens[middle]), 1.0)
 
 
-def reading_error(
-    residual_sd: float, density: float, tokens: float, slope: float
-) -> float:
+def reading_error(residual_sd: float, density: float, tokens: float, slope: float) -> float:
     """`reading_noise` in ln(tokens), where the loss falls by `slope` nats per unit of ln(tokens)."""
-    return float(reading_noise(residual_sd, density, tokens)) / max(abs(slope), 1e-12) if math.isfinite(tokens) else 0.0
+    return float(reading_noise(residual_sd, density, np.array(tokens))) / max(abs(slope), 1e-12)

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tokenaxis.crossing import NOISE_INFLATION, neighbourhood_curve
 from tokenaxis.laws.base import TOKEN_UNIT, UNBOUNDED
-from tokenaxis.laws.binning import bins_of
+from tokenaxis.laws.noise import reading_noise, rows_per_token
 from tokenaxis.laws.normal import two_sided
 from tokenaxis.laws.rate import rate_of
-from tokenaxis.laws.robust import SPIKE
+from tokenaxis.laws.window_rows import noise_inflation, window_rows
 from tokenaxis.series import LossSeries
 from tokenaxis.windows import FAST_ROUNDS, Penalty, WindowFits, every_window
 
@@ -31,7 +30,7 @@ class WindowLaws:
         step, tokens: last step of the window and tokens before it.
         axis: tokens weighted by the learning rate at the window's end. now: the rate's ratio to its peak there.
         irreducible_loss, coefficient, exponent: the law.
-        covariance: (windows, 3, 3) of (L0, A, ln alpha).
+        covariance: (windows, 3, 3) of (L0, A, ln alpha). residual_sd: of a row. density: rows per token.
         model_sd: model error in ln(tokens) per ln(horizon). z_score: of the interval.
         rate_constant: the learning rate does not change after warm-up.
     """
@@ -44,6 +43,8 @@ class WindowLaws:
     coefficient: np.ndarray
     exponent: np.ndarray
     covariance: np.ndarray
+    residual_sd: np.ndarray
+    density: float
     model_sd: float
     z_score: float
     rate_constant: bool
@@ -61,7 +62,9 @@ class WindowLaws:
             tokens = self.tokens + ahead
             gradient = np.stack([1.0 / (self.exponent * gap), 1.0 / (self.exponent * self.coefficient), -ln_x], axis=1)
             noise = np.maximum(np.einsum("wi,wij,wj->w", gradient, self.covariance, gradient), 0.0)
-            noise *= (axis / (tokens * np.maximum(self.now, 1e-12))) ** 2
+            stretch = axis / (tokens * np.maximum(self.now, 1e-12))  # d ln X / d ln T
+            noise *= stretch**2
+            noise += (reading_noise(self.residual_sd, self.density, tokens) * stretch / (self.exponent * gap)) ** 2
             half = self.z_score * np.sqrt(noise + (self.model_sd * np.log(tokens / self.tokens)) ** 2)
             known = (gap > 0) & (ahead > 0) & (tokens < UNBOUNDED * self.tokens)
             low = np.maximum(tokens * np.exp(-half), self.tokens)
@@ -83,84 +86,42 @@ def window_laws(
     """
     if series.inside_warmup:
         return None
-    ranges = _ranges(series, params, fit_params)
-    if ranges is None:
-        return None
-    starts, ends = ranges
     rate = rate_of(series)
     axis = series.tokens if _plain(fits) else rate.weighted_tokens
-    first = int(starts.min())
-    ln_x = np.log(axis[first:] / TOKEN_UNIT)
-    loss = _without_spikes(series)[first:]
-    bins = bins_of(ln_x, _bins(ln_x, fit_params), np.unique(np.concatenate([starts, ends[:-1]])) - first)
-    position, mean = bins.mean(ln_x), bins.mean(loss)
-    squares = bins.mean(loss * loss) * bins.rows - bins.rows * mean * mean
-    begin, end = np.searchsorted(bins.first, starts - first), np.searchsorted(bins.first, ends - first)
-    hidden = np.concatenate([[0.0], np.cumsum(squares)])
+    rows = window_rows(series, axis, params["windows"], fit_params["start_fraction"], params, fit_params)
+    if rows is None:
+        return None
     penalty = Penalty(
         centre=math.log(fit_params["prior_exponent"]),
         spread=fit_params["prior_exponent_sd"],
-        inflation=_inflation(fits),
-        within=np.maximum(hidden[end] - hidden[begin], 0.0),
+        inflation=noise_inflation(fits),
+        within=rows.within,
     )
-    found = every_window(position, mean, bins.rows, begin, end, penalty=penalty, rounds=FAST_ROUNDS)
-    variance = (found.free_squares + penalty.within) / np.maximum(found.points_weight - 3.0, 1.0) * penalty.inflation
+    weight = rows.bins.rows
+    found = every_window(rows.ln_x, rows.loss, weight, rows.begin, rows.end, penalty=penalty, rounds=FAST_ROUNDS)
+    variance = (found.free_squares + penalty.within) / np.maximum(found.points_weight - 3.0, 1.0)
+    coarse = _coarse(rows.ln_x, weight, rows.begin, rows.end)
     planned = "horizon_sd" if series.lr_schedule is not None else "horizon_sd_unplanned"
     return WindowLaws(
-        step=series.step[ends - 1],
-        tokens=series.tokens[ends - 1],
-        axis=axis[ends - 1],
-        now=rate.ratio[ends - 1],
+        step=series.step[rows.last],
+        tokens=series.tokens[rows.last],
+        axis=axis[rows.last],
+        now=rate.ratio[rows.last],
         irreducible_loss=found.irreducible_loss,
         coefficient=found.coefficient,
         exponent=found.exponent,
-        covariance=_covariances(found, *_coarse(position, bins.rows, begin, end), variance, penalty.spread),
+        covariance=_covariances(found, *coarse, variance * penalty.inflation, penalty.spread),
+        residual_sd=np.sqrt(variance),
+        density=rows_per_token(series.tokens),
         model_sd=fit_params[planned],
         z_score=two_sided(fit_params["interval_level"]),
         rate_constant=rate.constant,
     )
 
 
-def _ranges(
-    series: LossSeries, params: dict[str, Any], fit_params: dict[str, Any]
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """(first rows, ends) of the windows: ends evenly spaced in steps, each with its own fit start."""
-    tokens, rows = series.tokens, len(series.tokens)
-    warm = series.fit_start_step if series.fit_start_step is not None else series.warmup_end_step
-    past = 0 if warm is None else int(np.searchsorted(series.step, warm))
-    past = max(past, int(np.searchsorted(tokens, 0.0, "right")))
-    shortest = max(fit_params["min_rows"], math.ceil(params["min_window_fraction"] * (rows - past)))
-    if past + shortest > rows:
-        return None
-    at = np.linspace(series.step[past + shortest - 1], series.step[-1], params["windows"])
-    ends = np.unique(np.searchsorted(series.step, at, "right"))
-    ends[-1] = rows
-    starts = np.maximum(np.searchsorted(tokens, fit_params["start_fraction"] * tokens[ends - 1]), past)
-    enough = ends - starts >= fit_params["min_rows"]
-    return (starts[enough], ends[enough]) if enough.any() else None
-
-
 def _plain(fits: dict[str, Any]) -> bool:
     """Did the whole log's fit choose plain tokens for its axis?"""
     return fits["fit"] is not None and fits["fit"].get("token_offset") == 0.0
-
-
-def _inflation(fits: dict[str, Any]) -> float:
-    value = None if fits["fit"] is None else fits["fit"].get("noise_inflation")
-    return NOISE_INFLATION**2 if value is None else float(value)
-
-
-def _bins(ln_x: np.ndarray, fit_params: dict[str, Any]) -> int:
-    """As many bins per unit of ln x as the whole log's fit has, over the range of all windows."""
-    width = math.log(1.0 / max(fit_params["start_fraction"], 1e-3)) / fit_params["bins"]
-    return max(fit_params["bins"], min(int((ln_x[-1] - ln_x[0]) / width), 4 * fit_params["bins"]))
-
-
-def _without_spikes(series: LossSeries) -> np.ndarray:
-    level = neighbourhood_curve(series.tokens, series.loss)
-    residual = series.loss - level
-    limit = SPIKE * 1.4826 * float(np.median(np.abs(residual)))
-    return level + np.clip(residual, -limit, limit) if limit > 0.0 else series.loss
 
 
 def _coarse(

@@ -174,7 +174,7 @@ def _end_errors(trials: list[Trial]) -> list[float]:
 
 
 def as_json(trials: list[Trial], tolerance: float) -> dict[str, Any]:
-    """{"laws": {law: [{"group", "label", summary..., "end_error"}]}, "calibration": {law: {level: factor}}, "trials"}."""
+    """{"laws": {law: [{"group", "label", summary, "end_error"}]}, "calibration": {law: {level: factor}}, "trials"}."""
     laws: dict[str, Any] = {}
     calibration: dict[str, Any] = {}
     for law in dict.fromkeys(trial.law for trial in trials):

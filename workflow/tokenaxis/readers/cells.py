@@ -28,6 +28,7 @@ def number(text: str, canonical: str, decimal_comma: bool = False) -> tuple[floa
         return NAN, None
     if decimal_comma:
         text = text.replace(",", ".")
+    value: float | None
     try:
         value = float(text)
     except ValueError:

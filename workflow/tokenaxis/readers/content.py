@@ -123,7 +123,8 @@ def _gunzip(data: bytes) -> Content:
 
 def _salvage(data: bytes) -> bytes:
     """What comes out of a damaged gzip stream before the damage."""
-    stream, plain = zlib.decompressobj(wbits=31), []
+    stream = zlib.decompressobj(wbits=31)
+    plain: list[bytes] = []
     with suppress(zlib.error):
         plain.extend(stream.decompress(data[start : start + 256]) for start in range(0, len(data), 256))
     return b"".join(plain)

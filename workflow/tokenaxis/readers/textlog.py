@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ _ABSENT = -sys.float_info.max
 _TEXT = -sys.float_info.max / 2
 #: beyond this a float no longer counts every integer
 _LARGEST_STEP = 2.0**53
+_BLOCK = 1 << 20
 #: bytes before the last line in which it is compared with its like
 _TORN_WINDOW = 8192
 
@@ -65,21 +66,27 @@ def find_rows(data: bytes, pattern: re.Pattern[bytes], names: Sequence[str]) -> 
                 append(float(text))
             except ValueError:
                 append(_TEXT)
-    rows = Rows(np.array(offsets, np.int64), {})
-    for name, column in zip(names, cells, strict=True):
-        values = np.array(column, np.float64)
-        present = values != _ABSENT
-        text = values == _TEXT
-        finite = np.isfinite(values) & ~text
-        for kind, where in (("text", text), ("nan", np.isnan(values)), ("inf", np.isinf(values))):
+    rows = Rows(_numpy(offsets, np.int64), {})
+    for name in dict.fromkeys(names):
+        mine = [_numpy(column, np.float64) for own, column in zip(names, cells, strict=True) if own == name]
+        values = mine[0]
+        for other in mine[1:]:
+            np.copyto(values, other, where=values == _ABSENT)
+        present, text = values != _ABSENT, values == _TEXT
+        finite = np.isfinite(values)
+        for kind, where in (("text", text), ("nan", np.isnan(values)), ("inf", ~finite & ~np.isnan(values))):
             if where.any():
-                earlier = rows.unusable.get((name, kind), np.empty(0, np.int64))
-                rows.unusable[name, kind] = np.union1d(earlier, np.flatnonzero(where))
-        values = np.where(finite & present, values, np.nan)
-        if name in rows.columns:
-            values = np.where(np.isnan(rows.columns[name]), values, rows.columns[name])
+                rows.unusable[name, kind] = np.flatnonzero(where)
+        values[~(finite & present & ~text)] = np.nan
         rows.columns[name] = values
     return rows
+
+
+def _numpy(values: array, kind: type) -> np.ndarray:
+    """An array that grew, as numpy, without a copy."""
+    import numpy as np
+
+    return np.frombuffer(values, kind) if len(values) else np.empty(0, kind)
 
 
 def torn_offset(data: bytes, patterns: Iterable[re.Pattern[bytes]]) -> int | None:
@@ -93,8 +100,9 @@ def torn_offset(data: bytes, patterns: Iterable[re.Pattern[bytes]]) -> int | Non
         if not matches or matches[-1].end() != len(window):
             continue
         last = matches[-1]
-        alike = [m.group(m.lastindex) for m in matches[:-1] if m.lastindex == last.lastindex and m.lastindex]
-        if not alike or len(last.group(last.lastindex)) < min(len(text) for text in alike):
+        group = last.lastindex or 0
+        alike = [match.group(group) for match in matches[:-1] if match.lastindex == last.lastindex]
+        if not alike or len(last.group(group)) < min(len(text) for text in alike):
             return start + last.start() if len(matches) > 1 else None
     return None
 
@@ -132,7 +140,6 @@ def build(
     log.warnings = [*content.notices, *(warnings or [])]
     columns = [name for name in NAMES if any(name in rows.columns for rows in found)]
     offsets = np.concatenate([rows.offsets for rows in found])
-    order = np.argsort(offsets, kind="stable")
     newlines = _newlines(content.data)
     lines = np.searchsorted(newlines, offsets, side="left") + 1
     steps = np.concatenate([rows.columns["step"] for rows in found])
@@ -143,6 +150,7 @@ def build(
     bad = {int(line) for line in lines[~keep]}
     spots = np.array(sorted(broken), np.int64)
     bad_spots = set((np.searchsorted(newlines, spots, side="left") + 1).tolist()) - set(lines[keep].tolist())
+    order = np.argsort(offsets, kind="stable")
     order = order[keep[order]]
     log.lines = lines[order]
     log.bad_lines = sorted(bad | bad_spots)
@@ -190,9 +198,13 @@ def _complain(log: RawLog, torn: int | None, lines: np.ndarray, offsets: np.ndar
 
 
 def _newlines(data: bytes) -> np.ndarray:
+    """Bytes of the line ends."""
     import numpy as np
 
-    return np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
+    content = np.frombuffer(data, np.uint8)
+    blocks = range(0, len(content), _BLOCK)
+    parts = [np.flatnonzero(content[start : start + _BLOCK] == 10) + start for start in blocks]
+    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def broken_rows(data: bytes, start: re.Pattern[bytes], found: Iterable[Rows]) -> list[int]:
@@ -207,7 +219,7 @@ def line_of(data: bytes, offset: int) -> int:
 
 
 def header_facts(
-    data: bytes, pattern: re.Pattern[bytes], known: dict[bytes, tuple[str, Callable[[bytes], Any]]], where: str
+    data: bytes, pattern: re.Pattern[bytes], known: Mapping[bytes, tuple[str, Callable[[bytes], Any]]], where: str
 ) -> list[Fact]:
     """Facts of a header: lines `name ... value` of which some names are known.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tokenaxis import readers, store
-from tokenaxis.axis import build_axis
+from tokenaxis.axis import build_axis, losses, pace
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import TokenAxisError, printable
 
@@ -34,7 +34,12 @@ def compute(task: Task) -> str:
     run, declaration = task.run, Declaration.from_dict(task.run["declared"])
     raw = readers.read(str(task.work.root / run["files"][0]["path"]), declaration, readers.by_name(run["format"]))
     axis = build_axis(raw, declaration, run["name"], task.work.params["token_axis"]["tokens_convention"])
-    meta = axis.meta | {"schema": "tokenaxis/token_axis/1", "run": run["id"]}
+    meta = axis.meta | {
+        "schema": "tokenaxis/token_axis/1",
+        "run": run["id"],
+        "losses": losses.summarise(axis.columns),
+        "facts": axis.meta["facts"] + pace.facts(axis.columns),
+    }
     store.write_parquet(task.path("parquet"), axis.columns, meta, task.fingerprint)
     return "ok"
 

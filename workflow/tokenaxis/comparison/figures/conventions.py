@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: runs in the figure; the rest is in the table
 MOST_ROWS = 40
+#: and those that need more than this many times the least
+LAST_SHOWN = 100.0
 
 
 def draw(table: Table, target: float | None) -> Drawing | None:
@@ -27,6 +29,7 @@ def draw(table: Table, target: float | None) -> Drawing | None:
     if not runs:
         return None
     order = sorted(runs, key=lambda run: (min(runs[run].values()), run))[:MOST_ROWS]
+    order = [run for run in order if min(runs[run].values()) <= LAST_SHOWN * min(runs[order[0]].values())]
     names = sorted({name for run in order for name in runs[run]})
     what = "FLOP per token" if key == "flops_per_token" else f"FLOP until {target_text(target or 0)} nats per token"
     figure = _drawn(runs, order, names, what)
@@ -42,7 +45,7 @@ def _drawn(runs: dict[str, dict[str, float]], order: list[str], names: list[str]
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    figure = new_figure(max(1.8, 0.9 + 0.22 * len(order)))
+    figure = new_figure(max(1.8, 0.9 + 0.22 * len(order), 0.4 + 0.19 * len(names)))
     axes = figure.subplots()
     values = [value for run in order for value in runs[run].values()]
     low, high = min(values) / 1.08, max(values) * 1.08
@@ -55,18 +58,19 @@ def _drawn(runs: dict[str, dict[str, float]], order: list[str], names: list[str]
         found = runs[run]
         axes.plot([min(found.values()), max(found.values())], [row, row], color=GRID, linewidth=7, zorder=1)
         for name, value in found.items():
-            index = names.index(name) % len(SERIES)
-            axes.plot([value], [row], MARKERS[index], color=SERIES[index], markersize=5, zorder=2)
+            colour, marker = _look(names.index(name))
+            axes.plot([value], [row], marker, color=colour, markersize=5, zorder=2)
     axes.set_yticks(range(len(order)), [shown_name(run) for run in order])
     axes.set_ylim(len(order) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(f"{what} (logarithmic)")
-    handles = [
-        Line2D(
-            [], [], color=SERIES[index % len(SERIES)], marker=MARKERS[index % len(SERIES)], linestyle="", markersize=5
-        )
-        for index in range(len(names))
-    ]
+    looks = [_look(index) for index in range(len(names))]
+    handles = [Line2D([], [], color=colour, marker=marker, linestyle="", markersize=5) for colour, marker in looks]
     legend(figure, handles, names)
     return figure
+
+
+def _look(index: int) -> tuple[str, str]:
+    """(colour, marker), different for every index below a hundred."""
+    return SERIES[index % len(SERIES)], MARKERS[(index + 3 * (index // len(SERIES))) % len(MARKERS)]

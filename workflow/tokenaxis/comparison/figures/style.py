@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 #: colour of light mode -> CSS variable of the page, so that one drawing serves light and dark
 INK, MUTED, GRID, PAPER = "#1f2328", "#656d76", "#d8dee4", "#ffffff"
 #: told apart by readers with any common colour vision, and on white as well as on near-black (their dark twins)
-SERIES = ("#0b62b8", "#d1500a", "#0a8a5f", "#a03a92", "#b88a00", "#2aa5d6", "#7a4b1e", "#d6457a")
+SERIES = (
+    "#0b62b8", "#d1500a", "#0a8a5f", "#a03a92", "#b88a00", "#2aa5d6", "#7a4b1e", "#d6457a", "#6b7f00", "#5b4fd6",
+)  # fmt: skip
 OTHERS = "#9aa4ae"
-MARKERS = ("o", "s", "D", "^", "v", "p", "h", "<")
+MARKERS = ("o", "s", "D", "^", "v", "p", "h", "<", "d", "P")
 CSS_VARIABLES = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper", OTHERS: "others"} | {
     colour: f"series-{index}" for index, colour in enumerate(SERIES)
 }
@@ -124,7 +126,7 @@ class Palette:
     """A colour and a marker for the runs that matter most; every other run is grey.
 
     Attributes:
-        runs: the runs that have a colour: the first eight of `highlighted`, most important first.
+        runs: the runs that have a colour: the first ten of `highlighted`, most important first.
     """
 
     def __init__(self, highlighted: Sequence[str]):

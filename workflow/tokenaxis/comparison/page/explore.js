@@ -151,13 +151,14 @@
       { shapes: lines, annotations: labels.length <= 24 ? labels : [] }));
   }
   function crossings(run, map, group, unit) {
-    const x = run.cells.map((cell) => map(cell[2]));
-    const above = run.cells.map((cell, at) => (cell[3] === null ? 0 : (cell[4] === null ? 9 * x[at] : map(cell[4]) - x[at])));
-    const below = run.cells.map((cell, at) => (cell[3] === null ? 0 : x[at] - map(cell[3])));
-    return { ...group, type: "scatter", mode: "markers", showlegend: false, x, y: run.cells.map((cell) => data.targets[cell[0]]),
-      marker: { size: run.colour < 0 ? 5 : 8, color: colour(run), symbol: run.cells.map((cell) => (cell[1] ? "circle" : "circle-open")), line: { width: 2, color: colour(run) } },
+    const cells = run.cells.filter((cell) => cell[2] <= data.view.tokens[1]); // the table has the far ones
+    const x = cells.map((cell) => map(cell[2]));
+    const above = cells.map((cell, at) => (cell[3] === null ? 0 : (cell[4] === null ? 9 * x[at] : map(cell[4]) - x[at])));
+    const below = cells.map((cell, at) => (cell[3] === null ? 0 : x[at] - map(cell[3])));
+    return { ...group, type: "scatter", mode: "markers", showlegend: false, x, y: cells.map((cell) => data.targets[cell[0]]),
+      marker: { size: run.colour < 0 ? 5 : 8, color: colour(run), symbol: cells.map((cell) => (cell[1] ? "circle" : "circle-open")), line: { width: 2, color: colour(run) } },
       error_x: { type: "data", symmetric: false, array: above, arrayminus: below, thickness: 5, width: 0, visible: !many || run.colour >= 0, color: faded(colour(run), 0.35) },
-      hovertext: run.cells.map((cell, at) => `${plain(run.name)} ${cell[1] ? "reaches" : "is predicted to reach"} ${data.targetNames[cell[0]]} nats/token<br>after ` +
+      hovertext: cells.map((cell, at) => `${plain(run.name)} ${cell[1] ? "reaches" : "is predicted to reach"} ${data.targetNames[cell[0]]} nats/token<br>after ` +
         `${short(cell[2])} tokens` + (cell[3] === null ? "" : ` [${short(cell[3])}, ${cell[4] === null ? "unbounded)" : short(cell[4]) + "]"}`) +
         (unit === "tokens" ? "" : `<br>= ${short(x[at])} ${unit}`)),
       hoverinfo: "text" };
@@ -172,7 +173,7 @@
     for (const run of runs) {
       for (const [target, tokens, predicted, low, high] of run.windows) {
         if (kind === "target" && target !== index) continue;
-        const shade = kind === "run" ? css("series-" + (target % 8)) : colour(run);
+        const shade = kind === "run" ? css("series-" + (target % 10)) : colour(run);
         const name = kind === "run" ? data.targetNames[target] + " nats/token" : plain(run.name);
         seen.push(...tokens);
         if (kind === "run") {

@@ -172,11 +172,8 @@ def _cell(cell: Answer | None, target: float, hours: float | None, baseline: str
 
 
 def _hindsight(entry: Any) -> dict[str, Any]:
-    held = (
-        f"{entry.held} of {entry.intervals} ({q.percent(entry.held / entry.intervals)})"
-        if entry.intervals
-        else q.MISSING
-    )
+    share = f" ({100 * entry.held / entry.intervals:.0f}%)" if entry.intervals else ""
+    held = f"{entry.held} of {entry.intervals}{share}" if entry.intervals else q.MISSING
     return {
         "horizon": q.times(entry.horizon),
         "predictions": entry.predictions,

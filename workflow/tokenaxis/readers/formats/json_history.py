@@ -90,11 +90,12 @@ def _records(document: Any) -> Iterator[tuple[int, dict[str, Any]]]:
             for row, cells in enumerate(zip(*same.values(), strict=True), 1):
                 yield row, dict(zip(same, cells, strict=True))
             return
-        inner = [value for value in document.values() if isinstance(value, list | dict) and value]
-        lists = [value for value in inner if isinstance(value, list) and isinstance(value[0], dict)]
-        for value in lists or [value for value in inner if isinstance(value, dict)]:
-            yield from _records(value)
-            return
+        lists = [value for value in document.values() if isinstance(value, list)]
+        for value in [*lists, *(value for value in document.values() if isinstance(value, dict))]:
+            inner = list(_records(value))
+            if any(naming.role(key, {}) == "step" for _, record in inner for key in record):
+                yield from inner
+                return
     elif isinstance(document, list):
         yield from ((row, record) for row, record in enumerate(document, 1) if isinstance(record, dict))
 

@@ -27,7 +27,8 @@ _LOOK = 40
 
 def _roles(lines: list[bytes], columns: Mapping[str, str]) -> tuple[int, dict[str | None, str]]:
     """Number of whole objects among lines, and role -> key of what holds a number in them."""
-    objects, roles = 0, {}
+    objects = 0
+    roles: dict[str | None, str] = {}
     for line in lines[:_LOOK]:
         if line[:1] != b"{" or not line.rstrip().endswith(b"}"):
             continue

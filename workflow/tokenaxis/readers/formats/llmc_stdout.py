@@ -7,7 +7,8 @@ Train lines count from 1: `step N` is the loss of the batch of update N, before 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
@@ -41,7 +42,7 @@ _START = rb"(?m)^step +\d+/"
 _VAL = rb"(?m)^val loss +([^\s|]+)"
 _NAMES = {"step": "step", "train_loss": "loss", "grad_norm": "norm", "lr": "lr", "val_loss": "val loss"}
 _TABLE = rb"(?m)^\| ([A-Za-z_()&. ]+?) +\| ([^|\n]+?) +\|"
-_FACTS = {
+_FACTS: dict[bytes, tuple[str, Callable[[bytes], Any]]] = {
     b"total batch size": ("tokens_per_step", whole),
     b"sequence length T": ("seq_len", whole),
     b"num_layers L": ("n_layers", whole),

@@ -46,7 +46,8 @@ def read(path: str, declaration: Declaration) -> RawLog:
     declared = {canonical: name for canonical, name in declaration.columns.items() if canonical != "step"}
     records = Records(declared)
     row: dict[str, Any] = {}
-    first_record, start, tags = 0, None, {}
+    first_record, start = 0, None
+    tags: dict[str, None] = {}
     for scalar in events.scalars(content.data):
         tags[scalar.tag] = None
         if start is None:

@@ -77,7 +77,8 @@ def _run(dialect: Dialect, declaration: Declaration) -> str:
     if not runs:
         raise TokenAxisError("has no column of the form RUN - METRIC")
     shown = ", ".join(repr(run) for run in runs[:_SHOWN]) + (", ..." if len(runs) > _SHOWN else "")
-    example = next(name for name in dialect.names if _owner(name) == runs[0] and not _TWIN.search(name))
+    columns = [name for name in dialect.names if _owner(name) == runs[0]]
+    example = next((name for name in columns if not _TWIN.search(name)), columns[0])
     raise TokenAxisError(
         f"holds {len(runs)} runs side by side ({shown}); a file must be one run",
         remedy=f"export each run by itself, or declare which: `columns: {{train_loss: {example!r}}}`",

@@ -108,7 +108,8 @@ def _safe_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 def _records(data: bytes) -> Iterator[bytes]:
     """Payload of each record of the LevelDB log; parts of a record whose beginning is lost are skipped."""
-    position, parts = _HEADER, []
+    position = _HEADER
+    parts: list[bytes] = []
     while position + _RECORD <= len(data):
         left = _BLOCK - position % _BLOCK
         if left < _RECORD:

@@ -114,7 +114,7 @@ def torn_tail(body: bytes, dialect: Dialect) -> int | None:
 
 def _first_lines(data: bytes) -> list[tuple[int, int, str]]:
     """(1-based number, byte after the line, stripped text) of the first lines that are neither blank nor comments."""
-    found = []
+    found: list[tuple[int, int, str]] = []
     for number, end, line in _lines(data):
         text = (
             line.decode("utf-8", "replace").strip("\r\n\0 ")

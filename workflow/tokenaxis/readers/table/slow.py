@@ -122,8 +122,8 @@ class _Rows:
             message = f"{len(self.wrong_width)} lines with a wrong number of fields were left out (lines {shown})"
             parsed.notices.append(Notice("wrong_number_of_fields", message))
         for index, text in self.texts.items():
-            name, rows = self.dialect.names[index], unusable.get(index, {}).get("text", ())
-            if len(rows):
+            name, rows = self.dialect.names[index], unusable.get(index, {}).get("text")
+            if rows is not None:
                 message = (
                     f"column {name!r} holds text, no number, in {len(rows)} rows; "
                     f"the first is {text[:40]!r} in line {parsed.lines[rows[0]]}"

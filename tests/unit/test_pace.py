@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tokenaxis.conventions.pace import EMA_WARMUP, EMA_WEIGHT, facts, measure
+from tokenaxis.axis.pace import EMA_WARMUP, EMA_WEIGHT, facts, measure
 from tokenaxis.facts import gather
 
 
