@@ -13,20 +13,25 @@ sys.path.insert(0, str(HOME / "workflow"))
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline import engine
 
-PARAMS_FILE = Path("params.yaml") if Path("params.yaml").exists() else HOME / "params.yaml"
+# A file of one's own counts in one's own directory; a Snakefile that uses this one as a `module` says all in `config:`.
+OWN = Path("params.yaml").exists() and workflow.modifier.is_main_snakefile()
+PARAMS_FILE = Path("params.yaml") if OWN else HOME / "params.yaml"
+GIVEN = dict(config)  # the command line, or the module's `config:`; the file comes below it
 
 
 configfile: str(PARAMS_FILE)
 
 
 try:
-    SETTINGS = engine.settings(config, workflow.config_settings.overwrite_config, PARAMS_FILE)
+    engine.refuse_prefix(workflow.modifier.modify_path("results"))
+    SETTINGS = engine.settings(config, GIVEN, PARAMS_FILE)
     PLAN = engine.prepare(SETTINGS, workflow.cores, drop_stale=workflow.is_main_process and not workflow.dryrun)
 except TokenAxisError as error:
     engine.stop(error)
 
 SCRIPTS = engine.command(HOME / "scripts")
 RESULTS = str(PLAN.results)
+ENVIRONMENT = engine.escaped(HOME / "workflow" / "envs" / "tokenaxis.yaml")
 
 
 wildcard_constraints:
@@ -35,7 +40,6 @@ wildcard_constraints:
 
 
 rule all:
-    default_target: True
     input:
         PLAN.index("runs", "all"),
         [PLAN.indexes(stage) for stage in engine.PER_RUN],

@@ -27,6 +27,23 @@ def write_log(path: Path, *, seed: int, rows: int = 400, batch: int = 500_000) -
     path.write_text("step,train_loss,lr\n" + "\n".join(lines) + "\n", encoding="utf-8")
 
 
+def environment() -> dict[str, str]:
+    """This interpreter's programs first on PATH, nothing of this test run in the way."""
+    ours = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    ours.pop("PYTHONPATH", None)
+    return ours
+
+
+@pytest.fixture
+def unprivileged() -> list[str]:
+    """The beginning of a command that must obey file modes: root ignores them, unless it gives up a capability."""
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:
+        pytest.skip("as root this needs setpriv (Debian: util-linux), which gives up the right to ignore file modes")
+    return ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"]
+
+
 @dataclass
 class Checkout:
     """A copy of the project with the sweep `planted` in logs/."""
@@ -43,9 +60,7 @@ class Checkout:
 
     def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command in the checkout with this interpreter's environment first on PATH."""
-        environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-        environment.pop("PYTHONPATH", None)
-        result = subprocess.run(command, cwd=self.path, capture_output=True, text=True, env=environment)
+        result = subprocess.run(command, cwd=self.path, capture_output=True, text=True, env=environment())
         if check:
             assert result.returncode == 0, f"{command} ended with {result.returncode}\n{result.stdout}\n{result.stderr}"
         return result

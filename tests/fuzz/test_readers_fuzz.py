@@ -10,6 +10,7 @@ import json
 import os
 import random
 import struct
+import time
 from pathlib import Path
 
 import numpy as np
@@ -286,3 +287,38 @@ def _reader_of(name: str, folder: Path) -> readers.Reader:
         assert found is not None
         _READERS[name] = found
     return _READERS[name]
+
+
+#: what makes careless patterns and parsers slow: long runs, deep nesting, one line without end
+LONG = 300_000
+TRAPS = {
+    "spaces": b" " * LONG,
+    "digits": b"9" * LONG,
+    "letters": b"a" * LONG,
+    "dashes": b"-" * LONG + b"x",
+    "quotes": b'"' * LONG + b"x",
+    "brackets": b"[" * LONG,
+    "braces": b'{"a":' * (LONG // 5),
+    "bars": b"| " * (LONG // 2),
+    "commas": b"," * LONG,
+    "pairs": b"a/b-c=1 " * (LONG // 8),
+    "words": b"loss step " * (LONG // 10),
+    "newlines": b"\n" * LONG,
+}
+
+
+@pytest.mark.parametrize("trap", sorted(TRAPS))
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_no_reader_hangs(name: str, trap: str, tmp_path: Path) -> None:
+    document = DOCUMENTS[name]
+    middle = document.find(b"\n", len(document) // 2) + 1
+    path = tmp_path / name
+    path.write_bytes(document[:middle] + TRAPS[trap] + document[middle:])
+    started = time.process_time()
+    try:
+        found = readers.recognise(readers.sample(str(path)))
+        check_contract(readers.read(str(path), Declaration(), found.reader or _reader_of(name, tmp_path)))
+    except TokenAxisError as error:
+        assert error.reason
+    # a reader whose time grows in proportion needs some 0.1 s; one whose time grows with the square needs minutes
+    assert time.process_time() - started < 5

@@ -110,3 +110,21 @@ def test_comparing_train_with_validation_losses_is_noted() -> None:
 def test_a_sweep_without_runs_has_no_baseline() -> None:
     answers = collect(Sweep("s", []), None)
     assert (answers.baseline, answers.targets, answers.focus) == (None, (), None)
+
+
+def test_the_leading_ranking_keeps_to_one_kind_of_loss() -> None:
+    runs = [make_run("a", 2000), make_run("b", 4000), make_run("c", 8000)]
+    runs[0].fits["loss"] = "val_loss"
+    answers = collect(Sweep("s", runs), None)
+    assert answers.mixed
+    assert [cell.run for cell in answers.ranking(1.6)] == ["a", "b", "c"]
+    assert [cell.run for cell in answers.leading(1.6)] == ["b", "c"]
+    assert answers.baseline == "b"
+    assert answers.cells["a", 1.6].ratio is None  # not the same loss as the baseline's
+    assert answers.cells["c", 1.6].ratio > 1
+
+
+def test_being_first_where_nobody_else_was_asked_is_no_merit() -> None:
+    lonely = make_run("lonely", 16000, targets=(2.4, 2.3, 2.2, 2.1))
+    answers = collect(Sweep("s", [lonely, make_run("a", 2000, targets=(1.6,)), make_run("b", targets=(1.6,))]), None)
+    assert answers.baseline == "a"

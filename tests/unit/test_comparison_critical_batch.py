@@ -101,3 +101,27 @@ def test_models_of_different_size_are_not_fitted_together() -> None:
 def test_one_batch_size_makes_no_trade_off() -> None:
     sweep = Sweep("s", [make_run("a"), make_run("b")])
     assert trade_offs(sweep, collect(sweep, None)) == []
+
+
+def test_runs_of_another_schedule_are_left_out() -> None:
+    runs = [make_run(f"r{batch}", batch) for batch in (2000, 4000, 8000, 16000)]
+    decayed = make_run("decayed", 8000)
+    decayed.axis_meta["lr"]["constant_after_warmup"] = False
+    decayed.fits["targets"][0]["tokens"] /= 2  # the best at its batch, but not comparable
+    sweep = Sweep("s", [*runs, decayed])
+    found = trade_offs(sweep, collect(sweep, None))[0]
+    assert "decayed" not in {point.cell.run for point in found.used}
+    assert found.critical.batch == pytest.approx(B_CRIT, rel=1e-4)
+
+
+def test_a_far_extrapolation_is_no_point() -> None:
+    runs = [make_run("a", 2000), make_run("b", 4000), make_run("far", 8000, 2e5)]
+    found = trade_offs(Sweep("s", runs), collect(Sweep("s", runs), None))
+    assert all(point.cell.run != "far" for entry in found for point in entry.points)
+
+
+def test_the_interval_is_never_narrower_than_the_points_own_intervals_allow() -> None:
+    batches = np.array([1e3, 4e3, 16e3, 64e3])
+    exact = fit(batches, 2e6 + 250.0 * batches, np.full(4, 0.1), 0.9)  # on the curve by luck
+    wider = fit(batches, 2e6 + 250.0 * batches, np.full(4, 0.2), 0.9)
+    assert wider.low < exact.low < exact.batch < exact.high < wider.high

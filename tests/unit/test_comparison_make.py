@@ -11,6 +11,7 @@ from tests.unit.test_comparison_fake_sweep import B_CRIT, PARAMS, make_run, make
 from tokenaxis.comparison import Sweep, console_table, make
 
 TABLES = [f"{name}.{kind}" for name in ("conventions", "refused", "runs", "targets") for kind in ("csv", "parquet")]
+TABLES += ["targets.md", "targets.tex"]
 FIGURES = ["batch_size", "conventions", "loss", "stability", "targets", "tracks"]
 
 

@@ -249,11 +249,15 @@ def test_megatron_counts_after_the_step_and_its_losses_may_be_missing(shared: Pa
         if size == size
     }
     assert (batch[5200], batch[5400]) == (128 * 2048, 256 * 2048)
+    # 715,648 - 665,600 samples in 200 iterations of 128 or 256: the batch grew after 9 of them
+    assert batch[5300] == 256 * 2048
+    assert tokens[5300] == (665_600 + 9 * 128 + 91 * 256) * 2048
+    assert tokens[100] == 100 * 128 * 2048
     facts = {key: value for key, value, _, _ in log.facts}
     assert (facts["n_layers"], facts["d_model"], facts["n_heads"], facts["seq_len"]) == (24, 1024, 16, 2048)
     assert facts["train_loss_interval_steps"] == 200
     log = readers.read(str(folder / "blowup-4-alibi-gpu1-1813779.out"))
-    train = ~np.isnan(log.columns["tokens"])
+    train = ~np.isnan(log.columns["lr"])
     assert int(train.sum()) == 7
     assert int(np.isnan(log.columns["train_loss"][train]).sum()) == 4
 

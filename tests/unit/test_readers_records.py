@@ -35,7 +35,7 @@ def test_records_without_a_step_or_a_value_are_passed_with_a_count(tmp_path: Pat
     assert (log.rows_read, log.bad_lines, log.lines.tolist()) == (1, [], [2])
     (notice,) = log.warnings
     assert notice.code == "records_passed"
-    assert notice.message.startswith("3 records")
+    assert "3 records" in notice.message
 
 
 def test_a_loss_without_a_step_is_a_bad_row(tmp_path: Path) -> None:

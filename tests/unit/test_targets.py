@@ -48,7 +48,7 @@ def answered(params, columns=None, declaration=None, **changes):
 
 
 def test_validation_loss_is_preferred_where_enough_rows_lie_past_the_fit_start(params):
-    params = params | {"min_rows": 20}
+    params = params | {"min_rows": 10}
     assert targets.choose_loss(table(val_every=50), params)[0] == "val_loss"
     name, reason = targets.choose_loss(table(val_every=500), params)
     assert name == "train_loss" and "only" in reason

@@ -11,7 +11,7 @@ rule token_axis_of_run:
     log:
         f"{RESULTS}/.engine/logs/token_axis-{{run}}.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "token_axis of {wildcards.run}"
     shell:
@@ -30,7 +30,7 @@ rule fits_of_run:
     log:
         f"{RESULTS}/.engine/logs/fits-{{run}}.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "fits of {wildcards.run}"
     shell:
@@ -50,7 +50,7 @@ rule stability_of_run:
     log:
         f"{RESULTS}/.engine/logs/stability-{{run}}.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "stability of {wildcards.run}"
     shell:
@@ -70,7 +70,7 @@ rule conventions_of_run:
     log:
         f"{RESULTS}/.engine/logs/conventions-{{run}}.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "conventions of {wildcards.run}"
     shell:
@@ -92,7 +92,7 @@ rule passports_of_run:
     log:
         f"{RESULTS}/.engine/logs/passports-{{run}}.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "passports of {wildcards.run}"
     shell:

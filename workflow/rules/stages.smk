@@ -13,7 +13,7 @@ rule token_axis:
     log:
         f"{RESULTS}/.engine/logs/token_axis-{{shard}}.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "token_axis: raw logs onto a token axis, shard {wildcards.shard}"
     shell:
@@ -31,7 +31,7 @@ rule fits:
     log:
         f"{RESULTS}/.engine/logs/fits-{{shard}}.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "fits: crossings, laws and predictions, shard {wildcards.shard}"
     shell:
@@ -50,7 +50,7 @@ rule stability:
     log:
         f"{RESULTS}/.engine/logs/stability-{{shard}}.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "stability: predictions on growing windows, shard {wildcards.shard}"
     shell:
@@ -69,7 +69,7 @@ rule conventions:
     log:
         f"{RESULTS}/.engine/logs/conventions-{{shard}}.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "conventions: FLOPs under every convention, shard {wildcards.shard}"
     shell:
@@ -90,7 +90,7 @@ rule passports:
     log:
         f"{RESULTS}/.engine/logs/passports-{{shard}}.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "passports: where each number comes from, shard {wildcards.shard}"
     shell:

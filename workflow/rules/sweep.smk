@@ -11,7 +11,7 @@ rule runs:
     log:
         f"{RESULTS}/.engine/logs/runs.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "runs: what every file of the sweep is"
     shell:
@@ -30,7 +30,7 @@ rule comparison:
     log:
         f"{RESULTS}/.engine/logs/comparison.log",
     conda:
-        "../envs/tokenaxis.yaml"
+        ENVIRONMENT
     message:
         "comparison: tables, figures and the report over all runs"
     shell:

@@ -32,6 +32,8 @@ __all__ = [
     "tokens_to_steps",
 ]
 
+#: validation loss is preferred with this many times the fewest rows of a fit
+OFTEN_ENOUGH = 2
 #: share of the peak at which a warm-up counts as over
 WARM = 0.99
 #: targets that `auto` chooses lie within these of the smoothed last loss (nats)
@@ -61,9 +63,10 @@ def choose_loss(columns: dict[str, np.ndarray], params: dict[str, Any]) -> tuple
         return only, "the only loss in the log"
     past_start = columns["tokens"] >= params["start_fraction"] * columns["tokens"][-1]
     rows = int((logged["val_loss"] & past_start).sum())
-    if rows >= params["min_rows"]:
+    enough = OFTEN_ENOUGH * params["min_rows"]
+    if rows >= enough:
         return "val_loss", f"validation loss predicts better, and {rows} rows of it lie past the fit start"
-    return "train_loss", f"only {rows} rows of val_loss lie past the fit start; a fit needs {params['min_rows']}"
+    return "train_loss", f"only {rows} rows of val_loss lie past the fit start; it is chosen from {enough} on"
 
 
 def series_from(

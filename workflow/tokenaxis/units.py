@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 _SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}
@@ -9,6 +10,8 @@ _SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1
 _SECONDS |= {"m": 60.0, "min": 60.0, "mins": 60.0, "minute": 60.0, "minutes": 60.0}
 _SECONDS |= {"h": 3600.0, "hr": 3600.0, "hrs": 3600.0, "hour": 3600.0, "hours": 3600.0}
 _SECONDS |= {"d": 86400.0, "day": 86400.0, "days": 86400.0}
+#: characters; no number is longer, and the patterns must not be given more
+_LONGEST = 100
 _GROUPED = r"[+-]?\d{1,3}(?P<sep>[,_ '’\u00a0\u202f])\d{3}(?:(?P=sep)\d{3})*(?:\.\d+)?"
 _PLAIN = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _COUNT = re.compile(
@@ -21,7 +24,7 @@ _TERM = re.compile(rf"({_PLAIN})\s*([a-zµ]+)\s*,?\s*", re.IGNORECASE)
 def grouped(text: str) -> float | None:
     """A number with thousands separators: "1,200" -> 1200.0; None when it is not one."""
     text = text.strip()
-    match = re.fullmatch(_GROUPED, text)
+    match = re.fullmatch(_GROUPED, text) if len(text) <= _LONGEST else None
     return None if match is None else float(text.replace(match["sep"], ""))
 
 
@@ -31,13 +34,14 @@ def count(text: str) -> float | None:
     >>> count("1.2K"), count("3.4M"), count("5B"), count("1,200"), count("about 5")
     (1200.0, 3400000.0, 5000000000.0, 1200.0, None)
     """
-    match = _COUNT.fullmatch(text.strip())
+    match = _COUNT.fullmatch(text.strip()) if len(text) <= _LONGEST else None
     if match is None:
         return None
     number, separator = match["number"], match["sep"]
     value = float(number.replace(separator, "") if separator else number)
     # one rounding, so that 1.1M is exactly 1100000
-    return round(value * _SUFFIXES[match["suffix"].lower()], 6)
+    value = round(value * _SUFFIXES[match["suffix"].lower()], 6)
+    return value if math.isfinite(value) else None
 
 
 def seconds(text: str) -> float | None:
@@ -51,6 +55,8 @@ def seconds(text: str) -> float | None:
         return float(text)
     except ValueError:
         pass
+    if len(text) > _LONGEST:
+        return None
     clock = _CLOCK.fullmatch(text)
     if clock is not None:
         days, first, second, third = clock.groups()

@@ -81,6 +81,11 @@ class Answers:
         return [cell for cell in ranking if (cell.loss or "") == most]
 
     @property
+    def level(self) -> float:
+        """Coverage of the intervals that the comparison computes itself: that of the answers, or 90% without any."""
+        return next((cell.level for cell in self.cells.values() if cell.level is not None), 0.9)
+
+    @property
     def mixed(self) -> bool:
         """Whether targets refer to the training loss in some runs and to the validation loss in others."""
         return len({cell.loss for cell in self.cells.values()}) > 1

@@ -34,12 +34,12 @@ class TradeOff:
     critical: CriticalBatch
 
 
-def trade_offs(sweep: Sweep, answers: Answers, level: float = 0.9) -> list[TradeOff]:
+def trade_offs(sweep: Sweep, answers: Answers) -> list[TradeOff]:
     """A trade-off per target that runs with at least two batch sizes answer, highest loss first.
 
     The fit takes, at each batch size, the run that needs the fewest tokens (as with a learning rate tuned per batch),
-    and only runs of one model size and one kind of loss: those with most batch sizes.
-    # ASSUME: such runs differ in nothing else that matters (data, schedule).
+    and only runs of one model size, one loss and one kind of schedule: those with most batch sizes.
+    # ASSUME: such runs differ in nothing else that matters (data, optimizer).
     """
     by_id = {run.id: run for run in sweep.runs}
     found = []
@@ -49,7 +49,7 @@ def trade_offs(sweep: Sweep, answers: Answers, level: float = 0.9) -> list[Trade
             continue
         points.sort(key=lambda point: (point.batch, point.cell.tokens or 0, point.cell.run))
         used = _comparable(points, by_id)
-        found.append(TradeOff(target, tuple(points), tuple(used), _fitted(used, level)))
+        found.append(TradeOff(target, tuple(points), tuple(used), _fitted(used, answers.level)))
     return found
 
 
@@ -68,11 +68,16 @@ def _comparable(points: list[BatchPoint], by_id: dict[str, RunResult]) -> list[B
     groups: dict[str, dict[float, BatchPoint]] = {}
     for point in points:
         if point.fixed:
-            facts = by_id[point.cell.run].conventions.get("facts") or {}
-            group = groups.setdefault(f"{point.cell.loss} {(facts.get('n_params') or {}).get('value')}", {})
+            group = groups.setdefault(_kind(point.cell, by_id[point.cell.run]), {})
             group.setdefault(point.batch, point)  # points of one batch ascend in tokens
     best = max(groups.items(), key=lambda item: (len(item[1]), item[0]), default=("", {}))[1]
     return sorted(best.values(), key=lambda point: point.batch)
+
+
+def _kind(cell: Answer, run: RunResult) -> str:
+    """What runs must have in common: the loss, the model's size, and whether the learning rate decays."""
+    size = ((run.conventions.get("facts") or {}).get("n_params") or {}).get("value")
+    return f"{cell.loss} {size} {(run.axis_meta.get('lr') or {}).get('constant_after_warmup')}"
 
 
 def _fitted(used: list[BatchPoint], level: float) -> CriticalBatch:

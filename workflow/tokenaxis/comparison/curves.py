@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 SMOOTH_HALF_WIDTH = 0.1
 #: rows of the smoother's window at least, where the log has as many
 FEWEST_ROWS = 6
+#: losses of neighbouring rows go together (slow drifts): real logs' standard errors are this many times those of
+#: independent rows (measured on public logs)
+NOISE_INFLATION = 2.2
 #: points of a smoothed curve: at most (finer than a figure can show) and at least, and those of all runs together
 MOST_SMOOTH, FEWEST_SMOOTH, ALL_SMOOTH = 240, 60, 36_000
 #: points of all raw curves of a page together: bounds the page's size, whatever the number of runs
@@ -27,11 +30,12 @@ CLOCK_KNOTS = 60
 
 @dataclass(frozen=True)
 class Track:
-    """A thinned series: `tokens`, `step` and `value` are float64 arrays of equal length, ascending in step."""
+    """A thinned series: float64 arrays of equal length, ascending in step; `sd` is the standard error of `value`."""
 
     tokens: np.ndarray
     step: np.ndarray
     value: np.ndarray
+    sd: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -197,7 +201,7 @@ def smoothed(tokens: np.ndarray, step: np.ndarray, value: np.ndarray, points: in
     """A straight line in ln(tokens) fitted to the rows within ±SMOOTH_HALF_WIDTH, at `points` even places.
 
     Local linear regression with a flat window (Cleveland 1979 without robustness): no start-up bias and no lag, unlike
-    an exponential average. For the eye only; crossings come from the fits stage.
+    an exponential average. For the eye and for losses at equal tokens; crossings come from the fits stage.
 
     Args:
         tokens: float64 (rows,), non-decreasing. step: float64 (rows,). value: float64 (rows,), finite.
@@ -229,7 +233,13 @@ def smoothed(tokens: np.ndarray, step: np.ndarray, value: np.ndarray, points: in
     wide = spread > 1e-8  # narrower than that (all rows at one place), the mean is all there is
     slope = np.where(wide, covariance / np.where(wide, spread, 1.0), 0.0)
     shown = mean_value + slope * (centres - origin - mean_axis)
-    return Track(np.exp(centres), np.interp(centres, axis, step), shown)
+    squares = window_sum(value**2) / rows - mean_value**2 - slope * covariance
+    noise = np.maximum(squares, 0.0) * rows / np.maximum(rows - 2, 1)
+    leverage = 1 / rows + np.where(
+        wide, (centres - origin - mean_axis) ** 2 / (rows * np.where(wide, spread, 1.0)), 0.0
+    )
+    sd = NOISE_INFLATION * np.sqrt(noise * leverage)
+    return Track(np.exp(centres), np.interp(centres, axis, step), shown, sd)
 
 
 def _changes(tokens: np.ndarray, step: np.ndarray, value: np.ndarray) -> Track:

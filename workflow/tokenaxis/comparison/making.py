@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tokenaxis.comparison import files
+from tokenaxis.comparison import files, papers
 from tokenaxis.comparison.answers import Answers, collect
 from tokenaxis.comparison.batch_size import TradeOff, trade_offs
 from tokenaxis.comparison.curves import Curve, Windows, read_curve, read_windows
 from tokenaxis.comparison.figures import batch_size, conventions, loss, stability, style, targets, tracks
 from tokenaxis.comparison.headlines import sentences
 from tokenaxis.comparison.hindsight import hindsight
+from tokenaxis.comparison.matched import differences
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.comparison.summary import summarise
 from tokenaxis.comparison.tablefiles import csv_bytes, parquet_bytes
@@ -31,11 +32,14 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     tables = build(sweep, answers, curves)
     found = trade_offs(sweep, answers)
     past = hindsight(answers, windows)
+    gaps = differences(answers, curves, tables["conventions"], answers.level)
     headlines = sentences(sweep, answers, tables["conventions"], found, past)
     summary = summarise(sweep, answers, headlines, fingerprint, past)
     for table in tables.values():
         files.write(out / f"{table.name}.csv", csv_bytes(table))
         files.write(out / f"{table.name}.parquet", parquet_bytes(table))
+    files.write(out / "targets.md", papers.markdown(answers))
+    files.write(out / "targets.tex", papers.latex(answers))
     kinds = tuple(params["figures"])
     palette = style.Palette(highlighted(answers))
     with style.drawing_style():
@@ -44,18 +48,19 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     written = {f"{drawing.name}.{kind}" for drawing in drawings for kind in kinds}
     files.remove_stale_figures(out / "figures", written)
     material = Material(
-        sweep,
-        answers,
-        palette,
-        curves,
-        windows,
-        tables,
-        found,
-        past,
-        headlines,
-        drawings,
-        inline,
-        tuple(params["figures"]),
+        sweep=sweep,
+        answers=answers,
+        palette=palette,
+        curves=curves,
+        windows=windows,
+        tables=tables,
+        trade_offs=found,
+        hindsight=past,
+        differences=gaps,
+        headlines=headlines,
+        drawings=drawings,
+        inline=inline,
+        figure_kinds=kinds,
     )
     files.write(out / "index.html", render(material).encode("utf-8"))
     files.write(out / "summary.json", files.json_bytes(summary))  # last: whoever sees it may trust the rest

@@ -15,6 +15,8 @@ from tokenaxis.hardware import Device, find_peak
 from tokenaxis.shapes import Shape, check, complete
 
 _ONE_DEVICE_EACH = "assumed: one process per device"
+#: what tells that a run was on accelerators at all; processes of a run on processors are no devices
+_DEVICE = ("gpu", "cuda", "peak_tflops")
 
 
 def report(
@@ -38,7 +40,8 @@ def report(
         TokenAxisError: `chosen` is no convention.
     """
     known = facts.copy()
-    if "n_gpus" not in known and (world := known.get("world_size")) is not None:
+    world = known.get("world_size")
+    if "n_gpus" not in known and world is not None and any(key in known for key in _DEVICE):
         known.offer("n_gpus", world.value, weakest([world.source, "assumed"]), f"= world_size; {_ONE_DEVICE_EACH}")
     shape = complete(known)
     counts = count(shape)

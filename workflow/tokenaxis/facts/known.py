@@ -181,9 +181,11 @@ _RUN = (
     KnownFact("elapsed_s", "number", "s", "wall time of the run, all attempts", varies=True),
     KnownFact("gpu_hours", "number", "GPU h", "accelerators times wall time"),
     KnownFact("goodput", "share", "", "share of the wall time spent in steps that count", varies=True),
-    KnownFact("price_per_gpu_hour", "number", "USD/GPU h", "price, only ever declared"),
+    KnownFact("price_per_gpu_hour", "number", "currency/GPU h", "price, only ever declared, never exported"),
+    KnownFact("price_currency", "text", "", "currency of the price, e.g. USD"),
     KnownFact("planned_tokens", "number", "tokens", "planned end of the run"),
     KnownFact("planned_steps", "count", "steps", "planned end of the run"),
+    KnownFact("planned_flops", "number", "FLOP", "planned end of the run, under its chosen convention"),
     KnownFact("plan_mfu", "share", "", "utilisation that the plan counted on"),
     KnownFact("plan_tokens_per_s", "number", "tokens/s", "throughput that the plan counted on"),
     KnownFact("plan_hours", "number", "h", "wall time that the plan counted on"),
@@ -201,5 +203,11 @@ _RUN = (
 
 #: key -> what it means; other keys are carried along untouched
 KNOWN: dict[str, KnownFact] = {known.key: known for known in _MODEL + _DERIVED + _RUN}
+#: other names of a fact in logs -> ours; trainmeter's budget is our plan
+ALIASES: dict[str, str] = {
+    "budget_tokens": "planned_tokens",
+    "budget_steps": "planned_steps",
+    "budget_flops": "planned_flops",
+}
 #: keys of a model's shape, in reading order
 MODEL_KEYS: tuple[str, ...] = tuple(known.key for known in _MODEL)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tokenaxis.facts.known import KNOWN, not_json
+from tokenaxis.facts.known import ALIASES, KNOWN, not_json
 from tokenaxis.redaction import redact_command, redact_line, redact_text
 
 #: sources, strongest first: the user, the training loop's own words, a logger that was tapped, what a reader or an
@@ -179,7 +179,8 @@ def gather(declared: Mapping[str, Any], logged: Iterable[Mapping[str, Any]] = ()
         if fact["key"] not in PRIVATE:
             note = fact.get("note")
             source = fact["source"] if fact["source"] != ABSENT else "unknown"
-            store.offer(fact["key"], _public(fact["key"], fact["value"]), source, note and redact_text(note))
+            key = ALIASES.get(fact["key"], fact["key"])
+            store.offer(key, _public(key, fact["value"]), source, note and redact_text(note))
     for key in ("seq_len", "tokens_per_step", "planned_tokens", "planned_steps"):
         if declared.get(key) is not None:
             store.offer(key, declared[key], "declared")

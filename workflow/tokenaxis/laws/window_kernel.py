@@ -13,15 +13,8 @@ from typing import Any
 import numpy as np
 
 from tokenaxis.laws.base import TOKEN_UNIT
-from tokenaxis.laws.decaying import (
-    DROP_SPREAD,
-    LN_SCAN,
-    PENALTY,
-    START_FRACTION,
-    default_drop,
-    gradient,
-    with_floors,
-)
+from tokenaxis.laws.decaying import START_FRACTION, default_drop
+from tokenaxis.laws.drop_fit import DROP_SPREAD, LN_SCAN, PENALTY, gradient, with_floors
 from tokenaxis.laws.noise import reading_noise, rows_per_token
 from tokenaxis.laws.normal import two_sided
 from tokenaxis.laws.plan import plan_of
@@ -155,7 +148,7 @@ def _solve(
     total = np.array([weight[b:e].sum() for b, e in zip(rows.begin, rows.end, strict=True)])
     free = np.maximum(total - 3.0, 1.0)
     sums = _sums(rows, arrived, level)
-    rough = _objective(sums, level, np.full(len(total), 1e9), centre)[1].min(axis=1)
+    rough = _objective(sums, level, np.zeros(len(total)), centre)[1].min(axis=1)  # free of the priors
     variance = (np.maximum(rough, 0.0) + rows.within) / free
     stiff = PENALTY * variance * inflation
     objective = _objective(sums, level, stiff / (DROP_SPREAD * centre) ** 2, centre)[1]

@@ -19,7 +19,7 @@ _EXPECTED: dict[str, tuple[Callable[[Mapping[str, Any]], Any], str]] = {
     "model": (lambda p: p["model"], "no fact about the model: declare its shape in configs/sweeps"),
     "flops.counted": (lambda p: p["flops"].get("counted"), "nobody counted operators while the model ran"),
     "training.tokens_per_s": (lambda p: p["training"].get("tokens_per_s"), _SILENT),
-    "training.budget_tokens": (lambda p: p["training"].get("budget_tokens"), "needs planned_tokens, or planned_steps"),
+    "training.budget_tokens": (lambda p: p["training"].get("budget_tokens"), "needs planned_tokens, planned_steps, or planned_flops"),
     "training.lr": (lambda p: p["training"].get("lr"), "the log has no learning rate"),
     "efficiency.goodput": (lambda p: p["efficiency"].get("goodput"), "the log does not say where the time went"),
     "hardware.n_gpus": (lambda p: p["hardware"].get("n_gpus"), _SILENT),
@@ -28,7 +28,7 @@ _EXPECTED: dict[str, tuple[Callable[[Mapping[str, Any]], Any], str]] = {
     "versions": (lambda p: p["versions"], "the log names no software"),
     "time.parts": (lambda p: p["time"].get("parts"), "the log does not say where the time went"),
     "plan": (lambda p: p["plan"], "no plan is declared: planned_tokens, planned_steps, plan_mfu, plan_hours"),
-    "cost": (lambda p: p["cost"], "needs a declared price_per_gpu_hour, and gpu_hours"),
+    "cost": (lambda p: p["cost"], "needs a declared price_per_gpu_hour with its currency, and gpu_hours"),
     "targets": (lambda p: p["targets"], "the fits name no target"),
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tokenaxis.conventions import TRAINMETER_NAMES
 from tokenaxis.passport.evidence import Evidence, present, sourced
-from tokenaxis.passport.training import planned_tokens
+from tokenaxis.passport.training import planned_tokens, superseded_gpu_hours
 
 #: facts that are versions of software
 SOFTWARE = ("python", "torch", "cuda", "trainmeter")
@@ -113,23 +113,35 @@ def gpu_hours(evidence: Evidence) -> float | None:
 
 
 def cost(evidence: Evidence) -> dict[str, Any]:
-    """The `cost` section, only from a declared price: in total, per million tokens and to each target, in USD."""
-    price, hours = evidence.facts.get("price_per_gpu_hour"), gpu_hours(evidence)
-    if price is None or price["source"] != "declared" or hours is None:
+    """The `cost` section, only from a declared price with its currency: in total, the thrown-away part of it, per
+    million tokens that count, and to each target at the whole run's pace."""
+    price, currency = evidence.facts.get("price_per_gpu_hour"), evidence.fact("price_currency")
+    hours = gpu_hours(evidence)
+    if price is None or price["source"] != "declared" or currency is None or hours is None:
         return {}
-    seen = evidence.conventions.get("tokens_seen")
+    seen, wasted = evidence.conventions.get("tokens_seen"), superseded_gpu_hours(evidence)
     total = price["value"] * hours
-    section: dict[str, Any] = {"total_usd": total}
-    if seen:
-        section["usd_per_million_tokens"] = total / seen * 1e6
+    return present(
+        {
+            "currency": currency,
+            "price_per_gpu_hour": price["value"],
+            "total": total,
+            "superseded": None if wasted is None else price["value"] * wasted,
+            "per_million_tokens": total / seen * 1e6 if seen else None,
+            "to_target": _cost_to_targets(evidence, price["value"]) or None,
+        }
+    )
+
+
+def _cost_to_targets(evidence: Evidence, price: float) -> list[dict[str, Any]]:
     rate, gpus = evidence.fact("tokens_per_s"), evidence.fact("n_gpus")
-    if rate is not None and gpus is not None:
-        section["to_target"] = [
-            {"target": target["target"], "usd": price["value"] * gpus * target["tokens"] / rate / 3600}
-            for target in evidence.fits.get("targets") or ()
-            if target.get("tokens") is not None
-        ]
-    return section
+    if rate is None or gpus is None:
+        return []
+    return [
+        {"target": target["target"], "amount": price * gpus * target["tokens"] / rate / 3600}
+        for target in evidence.fits.get("targets") or ()
+        if target.get("tokens") is not None
+    ]
 
 
 def _per_token(evidence: Evidence) -> dict[str, Any] | None:

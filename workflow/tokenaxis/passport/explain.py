@@ -11,7 +11,14 @@ from typing import Any
 from tokenaxis.conventions import counters, utilisation
 from tokenaxis.passport.compute import cost, gpu_hours
 from tokenaxis.passport.evidence import Evidence
-from tokenaxis.passport.training import eta_s, planned_tokens, steps_done, superseded_gpu_hours
+from tokenaxis.passport.training import (
+    eta_s,
+    lost_seconds,
+    planned_tokens,
+    steps_done,
+    superseded_gpu_hours,
+    superseded_s,
+)
 
 PER_TOKEN = "flops_per_token"
 
@@ -97,14 +104,7 @@ def _training(evidence: Evidence) -> dict[str, dict[str, Any]]:
         }
     planned = planned_tokens(evidence)
     if planned is not None and "planned_tokens" not in evidence.facts:
-        entries["planned_tokens"] = {
-            "formula": "planned_steps * tokens_per_step",
-            "value": planned,
-            "inputs": {
-                "planned_steps": _input(evidence, "planned_steps"),
-                "tokens_per_step": {"value": stages[0]["tokens_per_step"], "source": evidence.axis["batch"]["source"]},
-            },
-        }
+        entries["planned_tokens"] = _plan(evidence, planned)
     if planned is not None and seen is not None:
         entries["progress"] = {
             "formula": "tokens_seen / planned_tokens",
@@ -121,12 +121,57 @@ def _training(evidence: Evidence) -> dict[str, dict[str, Any]]:
                 "tokens_per_s": _input(evidence, "tokens_per_s"),
             },
         }
+    return entries | _wasted(evidence)
+
+
+def _plan(evidence: Evidence, planned: float) -> dict[str, Any]:
+    """Planned tokens from a plan in steps or in FLOPs."""
+    if "planned_steps" in evidence.facts:
+        batch = {"value": evidence.stages[0]["tokens_per_step"], "source": evidence.axis["batch"]["source"]}
+        return {
+            "formula": "planned_steps * tokens_per_step",
+            "value": planned,
+            "inputs": {"planned_steps": _input(evidence, "planned_steps"), "tokens_per_step": batch},
+        }
+    chosen = evidence.chosen
+    per_token = {"value": evidence.conventions["flops_per_token"][chosen], "ref": f"{PER_TOKEN}.{chosen}"}
+    return {
+        "formula": f"planned_flops / {PER_TOKEN}",
+        "value": planned,
+        "inputs": {"planned_flops": _input(evidence, "planned_flops"), PER_TOKEN: per_token},
+    }
+
+
+def _wasted(evidence: Evidence) -> dict[str, dict[str, Any]]:
+    """Time of the attempts' superseded steps."""
+    entries: dict[str, dict[str, Any]] = {}
+    if (lost := superseded_s(evidence)) is None:
+        return entries
+    seconds = lost_seconds(evidence)
+    entries["superseded_s"] = (
+        {
+            "formula": "sum(seconds_of_attempts)",
+            "value": lost["value"],
+            "inputs": {"seconds_of_attempts": {"value": seconds, "source": "measured"}},
+        }
+        if seconds is not None
+        else {
+            "formula": "superseded_tokens / tokens_per_s",
+            "value": lost["value"],
+            "inputs": {
+                "superseded_tokens": {"value": evidence.axis["superseded_tokens"], "source": "detected"},
+                "tokens_per_s": _input(evidence, "tokens_per_s"),
+            },
+        }
+    )
     if (hours := superseded_gpu_hours(evidence)) is not None:
         entries["superseded_gpu_hours"] = {
-            "formula": "superseded_tokens / tokens_per_s * n_gpus / 3600",
+            "formula": "superseded_s * n_gpus / 3600",
             "value": hours,
-            "inputs": {key: _input(evidence, key) for key in ("tokens_per_s", "n_gpus")}
-            | {"superseded_tokens": {"value": axis["superseded_tokens"], "source": "detected"}},
+            "inputs": {
+                "superseded_s": {"value": lost["value"], "ref": "superseded_s"},
+                "n_gpus": _input(evidence, "n_gpus"),
+            },
         }
     return entries
 
@@ -191,29 +236,44 @@ def _efficiency(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "value": hours,
             "inputs": {key: _input(evidence, key) for key in ("elapsed_s", "n_gpus")},
         }
-    spent = cost(evidence)
-    if hours is not None and spent:
-        entries["total_usd"] = {
-            "formula": "price_per_gpu_hour * gpu_hours",
-            "value": spent["total_usd"],
-            "inputs": {
-                "price_per_gpu_hour": _input(evidence, "price_per_gpu_hour"),
-                "gpu_hours": _hours(evidence, hours),
-            },
+    return entries | _cost(evidence)
+
+
+def _cost(evidence: Evidence) -> dict[str, dict[str, Any]]:
+    """Money, where a price is declared."""
+    entries: dict[str, dict[str, Any]] = {}
+    spent, hours = cost(evidence), gpu_hours(evidence)
+    if not spent or hours is None:
+        return entries
+    price = {"price_per_gpu_hour": _input(evidence, "price_per_gpu_hour")}
+    entries["cost.total"] = {
+        "formula": "price_per_gpu_hour * gpu_hours",
+        "value": spent["total"],
+        "inputs": price | {"gpu_hours": _hours(evidence, hours)},
+    }
+    if "superseded" in spent:
+        wasted = {"value": superseded_gpu_hours(evidence), "ref": "superseded_gpu_hours"}
+        entries["cost.superseded"] = {
+            "formula": "price_per_gpu_hour * superseded_gpu_hours",
+            "value": spent["superseded"],
+            "inputs": price | {"superseded_gpu_hours": wasted},
         }
-    if "usd_per_million_tokens" in spent:
-        seen = {"value": evidence.conventions["tokens_seen"], "ref": "tokens_seen"}
-        entries["usd_per_million_tokens"] = {
-            "formula": "total_usd / tokens_seen * 1e6",
-            "value": spent["usd_per_million_tokens"],
-            "inputs": {"total_usd": {"value": spent["total_usd"], "ref": "total_usd"}, "tokens_seen": seen},
+    if "per_million_tokens" in spent:
+        entries["cost.per_million_tokens"] = {
+            "formula": "total / tokens_seen * 1e6",
+            "value": spent["per_million_tokens"],
+            "inputs": {
+                "total": {"value": spent["total"], "ref": "cost.total"},
+                "tokens_seen": {"value": evidence.conventions["tokens_seen"], "ref": "tokens_seen"},
+            },
         }
     for outcome in spent.get("to_target", ()):
         tokens = next(t["tokens"] for t in evidence.fits["targets"] if t["target"] == outcome["target"])
-        entries[f"usd_to_target.{outcome['target']}"] = {
+        entries[f"cost.to_target.{outcome['target']}"] = {
             "formula": "price_per_gpu_hour * n_gpus * tokens_to_target / tokens_per_s / 3600",
-            "value": outcome["usd"],
-            "inputs": {key: _input(evidence, key) for key in ("price_per_gpu_hour", "n_gpus", "tokens_per_s")}
+            "value": outcome["amount"],
+            "inputs": price
+            | {key: _input(evidence, key) for key in ("n_gpus", "tokens_per_s")}
             | {"tokens_to_target": {"value": tokens, "source": "fits"}},
         }
     return entries

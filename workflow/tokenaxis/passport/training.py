@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tokenaxis.facts import weakest
 from tokenaxis.passport.evidence import Evidence, present
 
 
@@ -18,9 +19,11 @@ def training(evidence: Evidence) -> dict[str, Any]:
             "tokens_seen": seen,
             "tokens_per_step": {"value": stages[-1]["tokens_per_step"], "source": batch_source} if stages else None,
             "tokens_per_s": evidence.fact("tokens_per_s"),
+            "moving_tokens_per_s": evidence.fact("moving_tokens_per_s"),
             "budget_tokens": planned,
             "progress": None if planned is None or seen is None else seen / planned,
             "eta_s": eta_s(evidence),
+            "superseded_s": superseded_s(evidence),
             "superseded_gpu_hours": superseded_gpu_hours(evidence),
             "tokens": axis.get("tokens"),
             "batch_schedule": [dict(stage) for stage in stages],
@@ -47,11 +50,15 @@ def steps_done(evidence: Evidence) -> int | None:
 
 
 def planned_tokens(evidence: Evidence) -> float | None:
-    """The planned end in tokens; a plan in steps counts where the batch never changed."""
+    """The planned end in tokens; a plan in steps counts where the batch never changed, one in FLOPs under the chosen
+    convention."""
     if (tokens := evidence.fact("planned_tokens")) is not None:
         return float(tokens)
     steps, stages = evidence.fact("planned_steps"), evidence.stages
-    return float(steps * stages[0]["tokens_per_step"]) if steps is not None and len(stages) == 1 else None
+    if steps is not None:
+        return float(steps * stages[0]["tokens_per_step"]) if len(stages) == 1 else None
+    flops, chosen = evidence.fact("planned_flops"), evidence.chosen
+    return None if flops is None or chosen is None else flops / evidence.conventions["flops_per_token"][chosen]
 
 
 def eta_s(evidence: Evidence) -> float | None:
@@ -63,13 +70,31 @@ def eta_s(evidence: Evidence) -> float | None:
     return float(max(planned - seen, 0) / rate)
 
 
-def superseded_gpu_hours(evidence: Evidence) -> float | None:
-    """Device hours that abandoned attempts cost, at the whole run's pace: their own wall time is not in the axis."""
-    wasted = evidence.axis.get("superseded_tokens")
-    rate, gpus = evidence.fact("tokens_per_s"), evidence.fact("n_gpus")
-    if not wasted or rate is None or gpus is None:
+def lost_seconds(evidence: Evidence) -> list[float] | None:
+    """Wall time of each attempt's superseded steps, where the log has wall times for all of them."""
+    lost = [
+        attempt.get("superseded_s")
+        for attempt in evidence.axis.get("attempts") or ()
+        if attempt.get("superseded_rows") or attempt.get("superseded_tokens")
+    ]
+    return lost if lost and None not in lost else None
+
+
+def superseded_s(evidence: Evidence) -> dict[str, Any] | None:
+    """Wall time that abandoned attempts cost: from the log's own wall times, else estimated at the whole run's pace."""
+    if (lost := lost_seconds(evidence)) is not None:
+        return {"value": float(sum(lost)), "source": "measured"}
+    wasted, rate = evidence.axis.get("superseded_tokens"), evidence.facts.get("tokens_per_s")
+    if not wasted or rate is None:
         return None
-    return float(wasted / rate * gpus / 3600)
+    note = "estimate: superseded tokens at the whole run's pace"
+    return {"value": float(wasted / rate["value"]), "source": weakest([rate["source"], "assumed"]), "note": note}
+
+
+def superseded_gpu_hours(evidence: Evidence) -> float | None:
+    """Device hours that abandoned attempts cost."""
+    lost, gpus = superseded_s(evidence), evidence.fact("n_gpus")
+    return None if lost is None or gpus is None else float(lost["value"] * gpus / 3600)
 
 
 def results(evidence: Evidence) -> dict[str, Any]:

@@ -77,14 +77,14 @@ def settings(config: dict[str, Any], overrides: dict[str, Any], params_file: Pat
     A sweep named on the command line without `logs` is looked for in sweeps/<sweep>, never in the default's folder.
 
     Args:
-        config: everything, overrides included.
-        overrides: what the command line gave.
+        config: everything, overrides included; as a module, only what its user gave.
+        overrides: what the command line gave, or the module's `config:`.
         params_file: where the rest comes from.
 
     Raises:
         TokenAxisError: a key is unknown, missing or of the wrong type.
     """
-    chosen = dict(config)
+    chosen = _overlaid(params.load_yaml(params_file) or {}, config)
     if isinstance(chosen.get("sweep"), int | float):
         chosen["sweep"] = str(chosen["sweep"])  # a sweep called 2024 is still a name
     if "sweep" in overrides and "logs" not in overrides and overrides["sweep"] != _default(params_file, "sweep"):
@@ -92,6 +92,13 @@ def settings(config: dict[str, Any], overrides: dict[str, Any], params_file: Pat
     if isinstance(chosen.get("logs"), int | float):
         chosen["logs"] = str(chosen["logs"])
     return params.check(chosen, f"{params_file} or --config", Path("results"))
+
+
+def _overlaid(below: Any, above: Any) -> Any:
+    """`above` laid over `below`, section by section."""
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    return below | {key: _overlaid(below.get(key), value) for key, value in above.items()}
 
 
 def _default(params_file: Path, key: str) -> Any:
@@ -154,8 +161,24 @@ def _write(path: str, data: Any) -> None:
 
 def command(scripts: Path) -> str:
     """The beginning of every rule's shell line: this interpreter and the folder of scripts, quoted, braces escaped."""
-    line = f"{shlex.quote(sys.executable)} {shlex.quote(str(scripts))}"
-    return line.replace("{", "{{").replace("}", "}}")
+    return escaped(f"{shlex.quote(sys.executable)} {shlex.quote(str(scripts))}")
+
+
+def escaped(text: object) -> str:
+    """`text` with its braces doubled, as Snakemake wants what is no wildcard."""
+    return str(text).replace("{", "{{").replace("}", "}}")
+
+
+def refuse_prefix(results: str) -> None:
+    """Results stand in results/<sweep>, also for a Snakefile that uses this one as a module.
+
+    Raises:
+        TokenAxisError: the module has a `prefix:` or `replace_prefix:`, which the scripts could not know of.
+    """
+    if str(results) != "results":
+        raise TokenAxisError(
+            "a module's prefix is not supported", remedy="tell sweeps apart by name: config: {'sweep': ...}"
+        )
 
 
 def stop(error: TokenAxisError) -> None:

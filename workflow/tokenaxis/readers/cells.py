@@ -10,6 +10,8 @@ from tokenaxis import units
 BLANKS = frozenset(("", "-", "--", "none", "null", "na", "n/a", "#n/a", "nil", "<na>", "?"))
 _COUNTS = frozenset(("step", "tokens", "tokens_per_step"))
 NAN = math.nan
+#: characters; no number is longer, and patterns must not be given more
+_LONGEST = 100
 
 
 def number(text: str, canonical: str, decimal_comma: bool = False) -> tuple[float, str | None]:
@@ -24,6 +26,8 @@ def number(text: str, canonical: str, decimal_comma: bool = False) -> tuple[floa
         (value, None); (NaN, None) for a blank; (NaN, "nan" | "inf" | "text") for what is no finite number.
     """
     text = text.strip().strip("\"'").strip()
+    if len(text) > _LONGEST:
+        return NAN, "text"
     if text.lower() in BLANKS:
         return NAN, None
     if decimal_comma:

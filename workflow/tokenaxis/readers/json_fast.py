@@ -40,6 +40,9 @@ def parse(data: bytes, declared: Mapping[str, str]) -> tuple[Parsed, naming.Nami
     Returns:
         None when they are not well-formed; nothing is guessed.
     """
+    if b"NaN" in data or b"Infinity" in data:
+        # not JSON to pyarrow, which would find out after reading all that comes before
+        return None
     try:
         table = _read(data)
         if table is None or table.num_rows != data.count(b"\n"):

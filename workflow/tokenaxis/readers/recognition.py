@@ -13,7 +13,7 @@ from tokenaxis.readers.base import Reader, Sample
 #: a reader below this confidence does not get the file
 _CONFIDENT = 50
 _LOG_NAME = re.compile(r"\.(csv|tsv|log|out|jsonl|ndjson|txt)(\.gz)?$", re.IGNORECASE)
-_MENTIONS_LOSS = re.compile(rb"loss[\"'\w]*\s*[:=|]?\s*\d+\.\d", re.IGNORECASE)
+_MENTIONS_LOSS = re.compile(rb"loss[\"'\w]{0,40}\s{0,9}[:=|]?\s{0,9}\d{1,9}\.\d", re.IGNORECASE)
 _CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r\f\b\x1b")
 
 #: endings of names -> what such a file is; only asked when the content is no log

@@ -109,7 +109,7 @@ class Records:
         for source in found.sources:
             key = names[source.index]
             dense = np.full(len(self.lines), np.nan)
-            dense[np.array(self.rows[key], np.int64)] = np.array(self.values[key])
+            dense[np.frombuffer(self.rows[key], np.int64)] = np.frombuffer(self.values[key], np.float64)
             parsed.values[source.index] = dense
             kinds = {kind: _indices(rows) for kind, rows in self.unusable.get(key, {}).items()}
             if kinds:
@@ -136,7 +136,7 @@ def passed_notice(passed: int, summaries: int, what: str) -> Notice | None:
     """What was passed over, in words; None when nothing was."""
     parts = [f"{passed} {what}s without a step and a value"] if passed else []
     parts += [f"{summaries} summary of the whole run"] if summaries else []
-    return Notice("records_passed", " and ".join(parts) + " were passed over") if parts else None
+    return Notice("records_passed", "passed over: " + ", ".join(parts)) if parts else None
 
 
 def flatten(record: Mapping[str, Any]) -> list[tuple[str, Any]]:

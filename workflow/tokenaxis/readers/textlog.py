@@ -139,25 +139,28 @@ def build(
     log = RawLog(reader, {}, np.empty(0, np.int64), {}, 0, facts=facts or [])
     log.warnings = [*content.notices, *(warnings or [])]
     columns = [name for name in NAMES if any(name in rows.columns for rows in found)]
-    offsets = np.concatenate([rows.offsets for rows in found])
+    offsets = _joined([rows.offsets for rows in found])
     newlines = _newlines(content.data)
     lines = np.searchsorted(newlines, offsets, side="left") + 1
-    steps = np.concatenate([rows.columns["step"] for rows in found])
+    steps = _joined([rows.columns["step"] for rows in found])
     with np.errstate(invalid="ignore"):
         keep = (steps >= 0) & (steps <= _LARGEST_STEP) & (steps == np.floor(steps))
     if torn is not None:
         keep &= offsets != torn
-    bad = {int(line) for line in lines[~keep]}
     spots = np.array(sorted(broken), np.int64)
-    bad_spots = set((np.searchsorted(newlines, spots, side="left") + 1).tolist()) - set(lines[keep].tolist())
+    broken_lines = np.searchsorted(newlines, spots, side="left") + 1
+    if len(spots):
+        broken_lines = np.setdiff1d(broken_lines, lines[keep])
+    del newlines
     order = np.argsort(offsets, kind="stable")
     order = order[keep[order]]
     log.lines = lines[order]
-    log.bad_lines = sorted(bad | bad_spots)
+    log.bad_lines = np.union1d(lines[~keep], broken_lines).tolist()
     log.rows_read = len(order) + len(log.bad_lines)
     for name in columns:
-        parts = [rows.columns.get(name, np.full(len(rows.offsets), np.nan)) for rows in found]
-        log.columns[name] = np.concatenate(parts)[order]
+        blank = [np.empty(0) if name in rows.columns else np.full(len(rows.offsets), np.nan) for rows in found]
+        parts = [rows.columns.pop(name, nothing) for rows, nothing in zip(found, blank, strict=True)]
+        log.columns[name] = _joined(parts)[order]
         log.names[name] = names.get(name, name)
     _gather_unusable(log, found, lines, keep)
     _complain(log, torn, lines, offsets)
@@ -170,6 +173,12 @@ def build(
     if not any(loss in log.columns for loss in LOSSES):
         raise TokenAxisError("has steps and no loss")
     return log
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    import numpy as np
+
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _gather_unusable(log: RawLog, found: Sequence[Rows], lines: np.ndarray, keep: np.ndarray) -> None:
@@ -209,8 +218,15 @@ def _newlines(data: bytes) -> np.ndarray:
 
 def broken_rows(data: bytes, start: re.Pattern[bytes], found: Iterable[Rows]) -> list[int]:
     """Bytes where a line begins like a row and is none that was found."""
-    known = {int(offset) for rows in found for offset in rows.offsets}
-    return [match.start() for match in start.finditer(data) if match.start() not in known]
+    import numpy as np
+
+    starts = _numpy(array("q", (match.start() for match in start.finditer(data))), np.int64)
+    unknown = np.ones(len(starts), bool)
+    for rows in found:
+        if len(rows.offsets):
+            at = np.minimum(np.searchsorted(rows.offsets, starts), len(rows.offsets) - 1)
+            unknown &= rows.offsets[at] != starts
+    return starts[unknown].tolist()
 
 
 def line_of(data: bytes, offset: int) -> int:
@@ -237,7 +253,7 @@ def header_facts(
         key, convert = known[name]
         try:
             value = convert(text)
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
         if value is not None:
             facts.append((key, value, "emitted", f"{where}, line {line_of(data, match.start(1))}: {name.decode()}"))
@@ -260,4 +276,4 @@ def amount(text: bytes) -> float:
 
 def words(text: bytes) -> str | None:
     """Text as it stands."""
-    return text.decode("utf-8", "replace") or None
+    return text[:200].decode("utf-8", "replace") or None

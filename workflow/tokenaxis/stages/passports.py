@@ -28,8 +28,8 @@ def compute(task: Task) -> str:
     run = task.run | {"files": _files(task)}
     built = passport.build(run, meta, parts["fits"], parts["stability"], parts["conventions"], _lineage(task))
     document = built | {"fingerprint": task.fingerprint}
-    if task.work.params["passports"]["markdown"]:
-        store.write_text(task.path("md"), passport.to_markdown(document))
+    digits = task.work.params["passports"]["significant_digits"]
+    store.write_text(task.path("md"), passport.to_markdown(document, digits))
     store.write_json(task.path("json"), document)
     return "ok"
 

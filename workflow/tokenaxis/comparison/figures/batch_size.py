@@ -48,9 +48,9 @@ def draw(found: list[TradeOff]) -> Drawing | None:
     _legend(figure, entries)
     text = (
         "Each point is a run at one target. Filled: the batch was fixed; faint: left out of the fit, which takes the "
-        "best run at each batch size, of one model size and one loss; open: the batch changed on the way (placed at "
-        "its mean). Curves: E = E_min + S_min·B (McCandlish et al. 2018), where three batch sizes or more allow it; "
-        "the dotted line is the critical batch size E_min/S_min."
+        "best run at each batch size, of one model size, loss and kind of schedule; open: the batch changed on the way "
+        "(placed at its mean). Curves: E = E_min + S_min·B (McCandlish et al. 2018), where three batch sizes or more "
+        "allow it; the dotted line is the critical batch size E_min/S_min."
     )
     alt = "Two log-log charts: tokens to each target against batch size, and tokens against steps"
     return Drawing("batch_size", "Batch size: tokens against steps", text, alt, figure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tokenaxis.comparison.figures.style import GRID, MARKERS, SERIES, Drawing, legend, log_ticks, new_figure, shown_name
-from tokenaxis.comparison.quantities import flop
+from tokenaxis.comparison.quantities import flop, plural
 from tokenaxis.comparison.quantities import target as target_text
 from tokenaxis.comparison.tables import Table, flops_field
 
@@ -35,7 +35,7 @@ def draw(table: Table, target: float | None) -> Drawing | None:
     figure = _drawn(runs, order, names, what)
     caption = f"{what} under each convention; the bar is the range over conventions. The run that needs least is first."
     if len(runs) > len(order):
-        caption += f" {len(runs) - len(order)} more runs are in the table."
+        caption += f" The table has {plural(len(runs) - len(order), 'more run')}."
     return Drawing(
         "conventions", "Compute under each convention", caption, f"Dot plot of {what}, one row a run", figure
     )

@@ -105,7 +105,7 @@ def _crossing(axes: Axes, cell: Answer, palette: Palette, low: float, high: floa
     assert cell.tokens is not None
     colour, known = palette.colour(cell.run), cell.run in palette
     inside = low <= cell.tokens <= high
-    if cell.low is not None and cell.low < high and known:
+    if cell.low is not None and inside and known:
         end = min(cell.high if cell.high is not None else high, high)
         axes.plot([max(cell.low, low), end], [cell.target] * 2, color=colour, alpha=0.28, linewidth=6,
                   solid_capstyle="butt", zorder=4)  # fmt: skip

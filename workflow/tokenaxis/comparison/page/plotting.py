@@ -64,7 +64,7 @@ def payload(material: Material) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _view(material: Material) -> dict[str, list[float]] | None:
+def _view(material: Material) -> dict[str, list[float | None]] | None:
     """The part of the plane that the static figure shows."""
     drawn = [curve for curve in material.curves.values() if len(curve.smooth.tokens)]
     if not drawn:

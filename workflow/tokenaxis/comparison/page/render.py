@@ -11,6 +11,7 @@ from tokenaxis.comparison.batch_size import TradeOff
 from tokenaxis.comparison.curves import Curve, Windows
 from tokenaxis.comparison.figures.style import Drawing, Palette
 from tokenaxis.comparison.hindsight import Hindsight
+from tokenaxis.comparison.matched import Difference
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.comparison.tables import Table
 
@@ -29,6 +30,7 @@ class Material:
     tables: dict[str, Table]
     trade_offs: list[TradeOff]
     hindsight: list[Hindsight]
+    differences: list[Difference]
     headlines: list[str]
     drawings: list[Drawing]
     inline: dict[str, bytes]

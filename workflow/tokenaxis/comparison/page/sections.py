@@ -60,16 +60,20 @@ def context(material: Material) -> dict[str, Any]:
         "baseline_reason": answers.baseline_reason,
         "verdicts": VERDICTS,
         "hindsight": [_hindsight(entry) for entry in material.hindsight],
+        "differences": [_difference(entry) for entry in material.differences],
         "trade_offs": [_trade_off(entry) for entry in material.trade_offs],
         "conventions": _conventions(material, runs),
         "run_rows": [_run_row(material, run, row) for run, row in zip(runs, material.tables["runs"].rows, strict=True)],
         "refused": material.tables["refused"].rows,
         "passed_over": sorted(sweep.passed_over, key=lambda entry: str(entry.get("name"))),
         "parameters": _parameters(sweep.parameters),
-        "tables": [
-            (name, [f"{name}.csv", f"{name}.parquet"], len(table.rows)) for name, table in material.tables.items()
-        ],
+        "tables": [(name, _files_of(name), len(table.rows)) for name, table in material.tables.items()],
     }
+
+
+def _files_of(table: str) -> list[str]:
+    kinds = ("csv", "parquet", "md", "tex") if table == "targets" else ("csv", "parquet")
+    return [f"{table}.{kind}" for kind in kinds]
 
 
 def _counts(material: Material) -> list[tuple[str, str]]:
@@ -181,6 +185,22 @@ def _hindsight(entry: Any) -> dict[str, Any]:
         "median": q.error(entry.median_error),
         "high": q.error(entry.high_error),
         "held": held,
+    }
+
+
+def _difference(entry: Any) -> dict[str, Any]:
+    return {
+        "run": entry.run,
+        "label": label(entry.run),
+        "anchor": anchor(entry.run),
+        "basis": "tokens" if entry.basis == "tokens" else f"FLOP ({entry.basis})",
+        "tokens": q.short(entry.run_tokens),
+        "title": f"{q.exact(entry.run_tokens)} tokens of the run, {q.exact(entry.baseline_tokens)} of the baseline",
+        "loss": f"{entry.run_loss:.4f}",
+        "baseline": f"{entry.baseline_loss:.4f}",
+        "difference": f"{entry.difference:+.4f} [{entry.low:+.4f}, {entry.high:+.4f}]",
+        "sort": repr(entry.difference),
+        "verdict": entry.verdict,
     }
 
 

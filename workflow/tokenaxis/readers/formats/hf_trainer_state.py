@@ -62,6 +62,10 @@ def read(path: str, declaration: Declaration) -> RawLog:
         )
     log = records.log(NAME, notices)
     log.facts += _facts(text, start.start(), end)
+    interval = next((value for key, value, _, _ in log.facts if key == "train_loss_interval_steps"), 1)
+    if interval > 1:
+        message = f"loss is the mean over the {interval} steps up to its record, not the loss of one step"
+        log.warnings.append(Notice("train_loss_is_a_mean", message))
     return log
 
 

@@ -41,7 +41,7 @@ _ROW = (
 _START = rb"(?m)^step +\d+/"
 _VAL = rb"(?m)^val loss +([^\s|]+)"
 _NAMES = {"step": "step", "train_loss": "loss", "grad_norm": "norm", "lr": "lr", "val_loss": "val loss"}
-_TABLE = rb"(?m)^\| ([A-Za-z_()&. ]+?) +\| ([^|\n]+?) +\|"
+_TABLE = rb"(?m)^\| ([A-Za-z_()&. ]{1,60}?) {1,60}\| ([^|\n]{1,200}?) {1,200}\|"
 _FACTS: dict[bytes, tuple[str, Callable[[bytes], Any]]] = {
     b"total batch size": ("tokens_per_step", whole),
     b"sequence length T": ("seq_len", whole),
@@ -59,7 +59,7 @@ _FACTS: dict[bytes, tuple[str, Callable[[bytes], Any]]] = {
     b"train_num_batches": ("planned_steps", whole),
     b"LR scheduler": ("lr_schedule", words),
     b"learning rate (LR)": ("lr_peak", amount),
-    b"warmup iterations": ("warmup_steps", lambda text: int(text)),
+    b"warmup iterations": ("warmup_steps", amount),
     b"final LR fraction": ("lr_final_fraction", amount),
     b"weight decay": ("weight_decay", amount),
     b"micro batch size B": ("micro_batch_sequences", whole),

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from array import array
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
 from tokenaxis.readers.textlog import Fact, Rows, amount, build, find_rows, header_facts, whole, words
+
+if TYPE_CHECKING:
+    import numpy as np
 
 NAME = "megatron"
 _LINE = rb"(?m)^[^\n]{0,120}?\biteration +\d+/ *\d+ \| "
@@ -24,7 +27,8 @@ _VAL = (
     rb"(?m)^[^\n]{0,60}?\bvalid(?:ation)? (?:loss|results) at (?:iteration|step) (\d+)[^|\n]*"
     rb"\| lm[ _]loss(?: value)?: *([^\s|]+) \|"
 )
-_FIELD = rb"([A-Za-z][^:|]*?) *: *([^|]*?) \|"
+# bounded, so that a line of any length is read in proportion to it
+_FIELD = rb"([A-Za-z][^:|]{0,80}?) {0,9}: {0,20}([^|]{0,80}?) \|"
 #: name in a line -> canonical column; sequences are turned into tokens by the sequence length
 _FIELDS = {
     b"lm loss": "train_loss",
@@ -100,6 +104,8 @@ def read(path: str, declaration: Declaration) -> RawLog:
     if total and not any(key == "planned_steps" for key, *_ in facts):
         facts.append(("planned_steps", total, "emitted", "iteration N/ TOTAL"))
     val = find_rows(data, re.compile(_VAL), ("step", "val_loss"))
+    if len(train.offsets):
+        val.columns |= _consumed_at(train, val)
     names = {
         "step": "iteration",
         "tokens": "consumed tokens" if b"consumed tokens" in data else "consumed samples",
@@ -154,6 +160,41 @@ def _train_rows(data: bytes, seq_len: float | None) -> tuple[Rows, list[int], in
     rows = Rows(np.array(offsets, np.int64), {name: np.array(column) for name, column in columns.items()})
     rows.unusable = {key: np.array(indices, np.int64) for key, indices in unusable.items()}
     return rows, broken, total
+
+
+def _consumed_at(train: Rows, val: Rows) -> dict[str, np.ndarray]:
+    """Tokens consumed and batch at validation lines, which do not state them: from the train lines around them.
+
+    Between two train lines the batch is constant or, in a ramp-up, changes once, where the two counts put it. Where
+    that does not fit, or after the last line, the tokens stay blank.
+    """
+    import numpy as np
+
+    tokens, batch = np.full(len(val.offsets), np.nan), np.full(len(val.offsets), np.nan)
+    following = np.searchsorted(train.offsets, val.offsets)
+    known = train.columns
+    for row, (step, after) in enumerate(zip(val.columns["step"].tolist(), following.tolist(), strict=True)):
+        before = _state(known, after - 1) if after > 0 else (0.0, 0.0, float("nan"))
+        if after == len(train.offsets) or known["step"][after] < step:
+            batch[row] = before[2]
+            continue
+        later = _state(known, after)
+        first, last = (before[2] if before[2] == before[2] else later[2]), later[2]
+        steps, consumed = later[0] - before[0], later[1] - before[1]
+        early = steps if first == last else (last * steps - consumed) / (last - first)
+        fits = first * early + last * (steps - early) == consumed
+        if fits and step >= before[0] and 0 <= early <= steps:
+            done = step - before[0]
+            tokens[row] = before[1] + first * min(done, early) + last * max(0.0, done - early)
+            batch[row] = first if done <= early else last
+        elif first == last:
+            batch[row] = last
+    return {"tokens": tokens, "tokens_per_step": batch}
+
+
+def _state(columns: dict[str, np.ndarray], row: int) -> tuple[float, float, float]:
+    """(step, tokens after it, batch) of a train line."""
+    return tuple(float(columns[name][row]) for name in ("step", "tokens", "tokens_per_step"))  # type: ignore[return-value]
 
 
 def _number(text: bytes | None) -> tuple[float, str | None]:

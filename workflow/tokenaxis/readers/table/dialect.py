@@ -14,7 +14,7 @@ _DELIMITERS = (",", "\t", ";", "|")
 _LOOK = 60
 _POINT = re.compile(r"\d\.\d")
 _COMMA = re.compile(r"\d,\d")
-_RULE = re.compile(r"[\s|:+\-=]*-[\s|:+\-=]*")
+_RULE = frozenset("-|:+= \t")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def detect(data: bytes, declared: Mapping[str, str] | None = None) -> Dialect | 
     if delimiter is None:
         return None
     names = tuple(name.strip() for name in split(header, delimiter))
-    rows = tuple(tuple(split(line, delimiter)) for _, _, line in lines[1:] if not _RULE.fullmatch(line))
+    rows = tuple(tuple(split(line, delimiter)) for _, _, line in lines[1:] if not is_rule(line))
     decimal_comma = delimiter != "," and _has_decimal_comma(rows)
     return Dialect(delimiter, names, number, end, header, rows, decimal_comma)
 
@@ -84,7 +84,7 @@ def is_open(lines: list[str], delimiter: str) -> bool:
 
 def is_rule(line: str) -> bool:
     """Whether a line is only the ruling under a header: |---|---|."""
-    return _RULE.fullmatch(line) is not None
+    return "-" in line and _RULE.issuperset(line)
 
 
 def torn_tail(body: bytes, dialect: Dialect) -> int | None:

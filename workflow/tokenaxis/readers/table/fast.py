@@ -84,13 +84,22 @@ def _at_once(body: Body, dialect: Dialect, naming: Naming, whole: frozenset[int]
     waiting = {name: table.column(name) for name in table.column_names}
     del table
     codes = None if naming.kind is None else _kind_codes(waiting.pop(str(naming.kind.index)).chunks)
-    columns = {}
-    for source in naming.sources:
-        column = _Column(None)
-        for piece in waiting.pop(str(source.index)).chunks:
-            column.add(piece)
-        columns[source.index] = column.taken()
-    return columns, codes, rows
+    pieces = {source.index: waiting.pop(str(source.index)).chunks for source in naming.sources}
+    if body.size >= _LARGE:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(2) as pool:
+            return dict(zip(pieces, pool.map(_converted, pieces.values()), strict=True)), codes, rows
+    return {index: _converted(chunks) for index, chunks in pieces.items()}, codes, rows
+
+
+def _converted(chunks: list[pa.Array]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """A column as numpy, its chunks given up as they are copied."""
+    column = _Column(None)
+    for chunk in chunks:
+        column.add(chunk)
+    chunks.clear()
+    return column.taken()
 
 
 def _streamed(body: Body, dialect: Dialect, naming: Naming, whole: frozenset[int]) -> _Found | None:
