@@ -29,6 +29,8 @@ FLAGS = (
     ("--sweep-step", int, "seed law: steps between sweep windows"),
     ("--sweep-min-window", int, "seed law: steps before the first sweep window"),
     ("--convergence-tol", float, "tolerance of the verdict CONVERGED"),
+    ("--lr-schedule", str, "planned schedule as YAML, e.g. '{kind: cosine, final: 0.1, warmup_steps: 700}'"),
+    ("--planned-steps", int, "planned end of the run"),
 )
 
 

@@ -79,10 +79,14 @@ class Checkout:
 
     def artifacts(self) -> dict[str, bytes]:
         """Relative path -> content of everything that users see."""
+        return {str(path.relative_to(self.results)): path.read_bytes() for path in self.files()}
+
+    def files(self) -> list[Path]:
+        """Everything that users see, sorted; temporary files that killed writers left do not count."""
         files = [self.results / "runs.json"]
         for folder in STAGE_FOLDERS:
-            files += [path for path in (self.results / folder).rglob("*") if path.is_file()]
-        return {str(path.relative_to(self.results)): path.read_bytes() for path in sorted(files) if path.exists()}
+            files += (self.results / folder).rglob("*")
+        return sorted(path for path in files if path.is_file() and ".tmp-" not in path.name)
 
     def times(self) -> dict[str, int]:
         """Relative path -> mtime of the per-run artifacts."""

@@ -84,10 +84,8 @@ use rule * from tokenaxis as tokenaxis_*
 def test_another_snakefile_uses_it_as_a_module(
     own: Checkout, clone: Path, unprivileged: list[str], made_by_snakemake: Checkout
 ) -> None:
-    (own.path / "params.yaml").write_text("theirs: 1\n", encoding="utf-8")  # of the other workflow: none of our business
-    (own.path / "Snakefile").write_text(
-        MODULE.format(snakefile=str(clone / "Snakefile"), more=""), encoding="utf-8"
-    )
+    (own.path / "params.yaml").write_text("theirs: 1\n", encoding="utf-8")  # the other workflow's own
+    (own.path / "Snakefile").write_text(MODULE.format(snakefile=str(clone / "Snakefile"), more=""), encoding="utf-8")
     snakemake(own, unprivileged)
     assert own.artifacts() == made_by_snakemake.artifacts()
     assert (own.path / "copied.json").read_bytes() == own.artifacts()["comparison/summary.json"]

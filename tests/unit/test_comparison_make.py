@@ -9,6 +9,8 @@ import pytest
 
 from tests.unit.test_comparison_fake_sweep import B_CRIT, PARAMS, make_run, make_sweep, with_id
 from tokenaxis.comparison import Sweep, console_table, make
+from tokenaxis.comparison.figures import style
+from tokenaxis.comparison.page import run_details
 
 TABLES = [f"{name}.{kind}" for name in ("conventions", "refused", "runs", "targets") for kind in ("csv", "parquet")]
 TABLES += ["targets.md", "targets.tex"]
@@ -104,6 +106,22 @@ def test_the_console_table_fits_a_hundred_columns_and_says_where_the_report_is(m
     assert lines[-1] == "report: results/tiny-gpt/comparison/index.html"
 
 
+@pytest.mark.parametrize(
+    ("half", "shown"),
+    [(0.0002, "<0.1%"), (0.0053, "0.5%"), (0.029, "2.9%"), (0.0999, "10%"), (0.5, "50%"), (3.0, ">99%")],
+)
+def test_half_widths_on_the_console_are_short(made: tuple[Path, dict], half: float, shown: str) -> None:
+    cell = {
+        "status": "reached",
+        "tokens": 2e6,
+        "low": 2e6 / (1 + half),
+        "high": 2e6 * (1 + half),
+        "interval_level": 0.9,
+    }
+    summary = made[1] | {"cells": {"a": {"1.60": cell}}}
+    assert f" 2.00M ±{shown}" in console_table(summary)
+
+
 def test_the_console_table_takes_a_sweep_as_well(made: tuple[Path, dict]) -> None:
     assert console_table(make_sweep()) == console_table(made[1])
 
@@ -175,6 +193,27 @@ def test_a_name_that_matplotlib_would_interpret_is_drawn_as_it_is(tmp_path: Path
     svg = (tmp_path / "figures" / "loss.svg").read_text("utf-8")
     assert all(text in svg for text in ("_hidden", "lr_$x^2$", "実験", "\\x00\\x1b[31m"))
     assert "a" * 31 not in svg
+
+
+def test_static_figures_draw_a_sample_of_the_grey_runs_and_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(style, "MOST_GREY", 5)
+    runs = [make_run(f"run{number}", 16000, 3e6, seed=number, targets=(1.8,)) for number in range(30)]
+    make(Sweep("s", runs), PARAMS, tmp_path)
+    page = (tmp_path / "index.html").read_text("utf-8")
+    # ten coloured runs and every fourth of the twenty others
+    assert "15 runs that would be grey are left out of the static figure; the tables have all." in page
+    assert "5 other runs" in (tmp_path / "figures" / "loss.svg").read_text("utf-8")
+    assert (tmp_path / "targets.csv").read_text("utf-8").count("\n") == 31
+
+
+def test_facts_of_very_many_runs_are_left_to_their_passports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(Sweep("s", [make_run("a"), make_run("b")]), PARAMS, tmp_path)
+    assert (tmp_path / "index.html").read_text("utf-8").count("n_params") == 2
+    monkeypatch.setattr(run_details, "MOST_WITH_FACTS", 1)
+    make(Sweep("s", [make_run("a"), make_run("b")]), PARAMS, tmp_path)
+    assert "n_params" not in (tmp_path / "index.html").read_text("utf-8")
 
 
 def test_two_hundred_runs_stay_small_and_quick(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ SYSTEM = {
     "tokens_per_s": 5e4,
     "elapsed_s": 900.0,
     "price_per_gpu_hour": 2.5,
+    "price_currency": "EUR",
     "plan_mfu": 0.4,
     "plan_hours": 1.0,
     "goodput": 0.9,
@@ -176,6 +177,11 @@ def many() -> dict[str, dict[str, Any]]:
         "everything": passport(axis_meta=axis(facts=logged, losses=losses)),
         "chosen": passport(chosen="hf"),
         "chosen_megatron": passport(chosen="megatron"),
+        "planned_flops": passport(
+            {"facts": GPT2, "seq_len": 1024},
+            "titan",
+            axis_meta=axis(facts=[{"key": "budget_flops", "value": 1e15, "source": "declared"}]),
+        ),
         "planned_steps": passport({"facts": GPT2, "seq_len": 1024, "planned_steps": 50}, "titan"),
         "counters": passport({"facts": GPT2 | SYSTEM | COUNTERS, "seq_len": 1024}, "hf"),
         "no_facts": passport({}),
@@ -232,7 +238,7 @@ def test_every_key_of_the_schema_is_described(schema: Draft202012Validator) -> N
 def test_a_passport_never_holds_nan(any_passport: dict[str, Any]) -> None:
     store.to_json(any_passport)
     with pytest.raises(ValueError, match="JSON compliant"):
-        store.to_json(any_passport | {"cost": {"total_usd": math.nan}})
+        store.to_json(any_passport | {"cost": {"total": math.nan}})
 
 
 def test_a_nan_in_the_log_is_set_aside_and_said() -> None:
@@ -285,8 +291,12 @@ def test_no_number_of_flops_efficiency_and_cost_is_without_an_explanation() -> N
     assert explain["mfu"]["value"] == document["efficiency"]["mfu"]["by_convention"]
     assert explain["mfu"]["value"]["hf"] == document["efficiency"]["mfu"]["value"]
     assert explain["gpu_hours"]["value"] == document["run"]["gpu_hours"] == 1.0
-    assert explain["total_usd"]["value"] == document["cost"]["total_usd"] == 2.5
-    for key in ("steps", "tokens_seen", "progress"):
+    assert explain["cost.total"]["value"] == document["cost"]["total"] == 2.5
+    assert explain["cost.superseded"]["value"] == document["cost"]["superseded"]
+    assert explain["cost.per_million_tokens"]["value"] == document["cost"]["per_million_tokens"]
+    assert explain["cost.to_target.3.5"]["value"] == document["cost"]["to_target"][0]["amount"]
+    assert explain["superseded_s"]["value"] == document["training"]["superseded_s"]["value"]
+    for key in ("steps", "tokens_seen", "progress", "superseded_gpu_hours"):
         assert explain[key]["value"] == document["training"][key]
 
 
@@ -307,6 +317,44 @@ def test_steps_before_the_first_row_count() -> None:
     ]
     document = passport(axis_meta=axis(batch={"source": "declared", "stages": stages}))
     assert document["training"]["steps"] == 20
+
+
+def test_wasted_time_is_that_of_the_log_where_it_has_wall_times_and_else_an_estimate() -> None:
+    estimated = passport()["training"]["superseded_s"]
+    assert (estimated["value"], estimated["source"]) == (1024.0 / 5e4, "assumed")
+    attempts = [one | {"superseded_s": 30.0 if one["superseded_rows"] else 0.0} for one in axis()["attempts"]]
+    training = passport(axis_meta=axis(attempts=attempts))["training"]
+    assert training["superseded_s"] == {"value": 30.0, "source": "measured"}
+    assert training["superseded_gpu_hours"] == pytest.approx(30 * 4 / 3600)  # one rounding
+
+
+def test_cost_needs_a_declared_price_with_a_currency() -> None:
+    assert passport()["cost"] | {"to_target": None} == {
+        "currency": "EUR",
+        "price_per_gpu_hour": 2.5,
+        "total": 2.5,  # 4 devices for 900 s
+        "superseded": pytest.approx(2.5 * 4 * 1024 / 5e4 / 3600),  # the same product in another order
+        "per_million_tokens": pytest.approx(2.5 / 7168 * 1e6),
+        "to_target": None,
+    }
+    without = {key: value for key, value in SYSTEM.items() if key != "price_currency"}
+    assert passport({"facts": GPT2 | without, "seq_len": 1024})["cost"] == {}
+    stated = ("price_per_gpu_hour", "price_currency")
+    logged = [{"key": key, "value": SYSTEM[key], "source": "emitted"} for key in stated]
+    free = {key: value for key, value in without.items() if key != "price_per_gpu_hour"}
+    document = passport({"facts": GPT2 | free, "seq_len": 1024}, axis_meta=axis(facts=logged))
+    assert document["cost"] == {}
+    assert "declared price" in document["not_available"]["cost"]
+
+
+def test_a_budget_in_flops_is_a_plan_under_the_chosen_convention() -> None:
+    logged = [{"key": "budget_flops", "value": 1e15, "source": "declared"}]
+    document = passport({"facts": GPT2, "seq_len": 1024}, "hf", axis_meta=axis(facts=logged))
+    per_token = document["flops"]["per_token"]["value"]
+    assert document["training"]["budget_tokens"] == 1e15 / per_token
+    assert document["flops"]["flops_required"]["value"] == pytest.approx(1e15)  # divided and multiplied again
+    unchosen = passport({"facts": GPT2, "seq_len": 1024}, axis_meta=axis(facts=logged))
+    assert "training.budget_tokens" in unchosen["not_available"]
 
 
 def test_a_target_carries_its_interval_verdict_and_cost() -> None:
@@ -388,7 +436,7 @@ def test_what_is_left_of_the_plan_and_what_was_wasted_is_counted_at_the_runs_pac
     assert document["training"]["eta_s"] == (1e5 - 7168) / 5e4
     assert document["training"]["superseded_gpu_hours"] == pytest.approx(1024 / 5e4 * 4 / 3600)  # roundings
     [target] = document["cost"]["to_target"]
-    assert target["usd"] == pytest.approx(2.5 * 4 * 4.7e9 / 5e4 / 3600)  # roundings
+    assert target["amount"] == pytest.approx(2.5 * 4 * 4.7e9 / 5e4 / 3600)  # roundings
 
 
 def test_the_same_evidence_gives_the_same_bytes() -> None:

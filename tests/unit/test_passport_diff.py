@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.test_passport import GPT2, SYSTEM, axis, fits, passport
-from tokenaxis.passport.diff import ABSENT, Difference, as_text, diff
+from tokenaxis.passport.diff import ABSENT, Difference, as_json, as_text, diff
 
 
 def test_a_passport_does_not_differ_from_itself() -> None:
@@ -17,7 +17,7 @@ def test_a_changed_target_is_named_by_its_loss_with_the_ratio() -> None:
     places = {difference.place: difference for difference in diff(passport(), passport(fitted=changed))}
     assert places["targets[3.5].tokens"] == Difference("targets[3.5].tokens", 4.7e9, 9.4e9, 2.0)
     assert places["targets[3.5].flops.hf"].ratio == 2
-    assert set(places) >= {"cost.to_target[3.5].usd"}
+    assert set(places) >= {"cost.to_target[3.5].amount"}
     assert not any(place.startswith(("explain", "training", "flops.")) for place in places)
 
 
@@ -44,3 +44,22 @@ def test_the_table_lines_up_and_escapes_what_a_log_says() -> None:
         "a             1     2      2",
         "longer.place  x\\ny  1.5",
     ]
+
+
+def test_as_json_says_which_side_lacks_a_place() -> None:
+    found = [Difference("a", 1, 2, 2.0), Difference("b", ABSENT, "x"), Difference("c", None, ABSENT)]
+    assert as_json(found, ("p", "q")) == {
+        "first": "p",
+        "second": "q",
+        "differences": [
+            {"place": "a", "first": 1, "second": 2, "ratio": 2.0},
+            {"place": "b", "first": None, "second": "x", "only": "second"},
+            {"place": "c", "first": None, "second": None, "only": "first"},
+        ],
+    }
+
+
+def test_a_long_value_is_cut_in_the_table() -> None:
+    line = as_text([Difference("a", "x" * 100, "y")]).splitlines()[1]
+    assert "x" * 37 + "..." in line
+    assert len(line) < 80

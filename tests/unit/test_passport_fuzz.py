@@ -62,7 +62,7 @@ def test_no_claim_breaks_a_passport(known: set[str], claims: list[dict[str, Any]
         for e in SCHEMA.iter_errors(json.loads(store.to_json(passport)))
     ]
     assert problems == []
-    assert to_markdown(passport).endswith("</details>\n")
+    assert to_markdown(passport, 4).endswith("</details>\n")
 
 
 # each broke `tm passport` of trainmeter 0.0.7, or would have
@@ -86,5 +86,5 @@ def test_one_bad_fact_costs_that_fact_only(key: str, value: Any) -> None:
     report = conventions.report(gather({"facts": GPT2, "seq_len": 1024}, meta["facts"]), meta, fits(), None, (CARD,))
     passport = build(run(), meta, fits(), STABILITY, report, LINEAGE)
     assert passport["flops"]["by_convention"]["hf"]["flops_per_token"] > 0
-    to_markdown(passport).encode("utf-8")
+    to_markdown(passport, 4).encode("utf-8")
     store.to_json(passport)

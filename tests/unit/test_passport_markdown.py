@@ -9,11 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.test_passport import axis, many, passport, run
-from tokenaxis.passport import to_markdown
-from tokenaxis.passport.text import code, count, duration, flops, measure, percent, plain, spread, table
+from tests.unit.test_passport import TARGET, axis, fits, many, passport, run
+from tokenaxis import passport as passports
+from tokenaxis.passport.text import Numbers, code, count, duration, exact, plain, spread, table, whole
 
+SHOW = Numbers(4)
 NASTY = "a|b `c` <script>alert(1)</script> | --- |\n# heading\r\n</details> [x](http://y) *z* _w_ \\ $1$ ~ ![i](j)"
+
+
+def to_markdown(document: dict[str, Any]) -> str:
+    return passports.to_markdown(document, SHOW.digits)
 
 
 def rendered(markdown: str) -> str:
@@ -71,8 +76,9 @@ def test_headline_numbers_are_those_of_the_json() -> None:
     for cell in (
         f"| Tokens seen | {count(document['training']['tokens_seen'])} |",
         f"| Tokens trained and thrown away | {count(1024)} |",
-        f"| Training compute | {flops(document['flops']['flops_spent']['value'])} FLOPs, convention `hf` |",
-        f"{percent(document['efficiency']['mfu']['value'])}, convention `hf`, against the datasheet dense peak of card",
+        f"| Training compute | {SHOW.flops(document['flops']['flops_spent']['value'])} FLOPs, convention `hf` |",
+        f"{SHOW.percent(document['efficiency']['mfu']['value'])}, convention `hf`, "
+        "against the datasheet dense peak of card",
         "| 3.5 | predicted | 4,700,000,000 | 4,000,000,000 to unbounded (90%) | 9,000 | power | 5 | CONVERGED |",
     ):
         assert cell in shown
@@ -118,18 +124,33 @@ def test_any_text_fits_a_table_cell(text: str) -> None:
     ("shown", "expected"),
     [
         (count(110906112), "110,906,112"),
-        (count(0.5), "0.5"),
+        (count(2830396.7118), "2,830,397"),
         (count(None), "-"),
-        (measure(3.14159265), "3.1416"),
-        (measure(None), "-"),
-        (flops(1.4234e18), "1.423e+18"),
-        (percent(0.37424), "37.42 %"),
+        (exact(3.28125), "3.28125"),
+        (exact(4000.0), "4000"),
+        (SHOW.measure(3.14159265), "3.142"),
+        (SHOW.measure(1.5), "1.5"),
+        (SHOW.measure(42526.4726), "42,530"),
+        (SHOW.measure(707.6), "707.6"),
+        (SHOW.measure(9999.96), "10,000"),
+        (SHOW.measure(0.00012345), "0.0001234"),
+        (SHOW.measure(9.895e14), "9.895e+14"),
+        (SHOW.measure(0), "0"),
+        (SHOW.measure(-2.34567), "-2.346"),
+        (SHOW.measure(3.0, "nats"), "3 nats"),
+        (SHOW.measure(None), "-"),
+        (SHOW.flops(1.4234e18), "1.423e+18"),
+        (SHOW.percent(0.37424), "37.42 %"),
+        (SHOW.value([]), "none"),
+        (SHOW.value(174464), "174,464"),
+        (SHOW.value(0.123456), "0.1235"),
+        (SHOW.value(True), "yes"),
         (duration(12.34), "12.3 s"),
         (duration(90), "1.50 min"),
         (duration(5400), "1.50 h"),
-        (spread({"value": 0.4}, percent), "40.00 %"),
-        (spread({"range": [0.3, 0.4]}, percent), "30.00 % to 40.00 %"),
-        (spread(None, percent), "-"),
+        (spread({"value": 0.4}, SHOW.percent), "40 %"),
+        (spread({"range": [0.3, 0.4]}, SHOW.percent), "30 % to 40 %"),
+        (spread(None, SHOW.percent), "-"),
     ],
 )
 def test_numbers_are_shown_as_a_reader_expects(shown: str, expected: str) -> None:
@@ -148,3 +169,40 @@ def test_hugging_face_takes_it_as_a_model_card(any_passport: dict[str, Any]) -> 
     card = hub.ModelCard("---\nlicense: mit\n---\n\n# Model\n\n" + to_markdown(any_passport))
     assert card.data.license == "mit"
     assert "Tokens to target loss" in card.text
+
+
+@given(
+    st.floats(1e-9, 1e15),
+    st.floats(0, 1e15),
+    st.integers(2, 15),
+)
+def test_a_shown_interval_holds_the_interval(low: float, width: float, digits: int) -> None:
+    for shown in (Numbers(digits).outward(low, low + width), whole(low, low + width)):
+        ends = [float(end.replace(",", "")) for end in shown]
+        # the shown end is a decimal with few digits: the nearest float to it may be off by one rounding
+        assert ends[0] <= low * (1 + 1e-15)
+        assert ends[1] >= (low + width) * (1 - 1e-15)
+
+
+def test_an_unbounded_interval_says_so() -> None:
+    assert SHOW.outward(7_996_001, None) == ("7,996,000", "unbounded")
+    assert SHOW.outward(7_996_001, 8_758_431) == ("7,996,000", "8,759,000")
+    assert whole(1.2, 3.4) == ("1", "4")
+
+
+def test_more_digits_are_shown_on_demand() -> None:
+    document = passport(fitted=fits(observed={"step": 8, "tokens": 6144.0, "loss": 3.9123456}))
+    assert "| train\\_loss, smoothed | 3.912 nats/token |" in passports.to_markdown(document, 4)
+    assert "| train\\_loss, smoothed | 3.912346 nats/token |" in passports.to_markdown(document, 7)
+
+
+def test_a_place_inside_the_log_is_a_whole_number_and_a_predicted_one_is_rounded() -> None:
+    inside = TARGET | {"status": "reached", "tokens": 2830396.7118, "step": 707.6, "interval": [2830000.2, 2830800.1]}
+    ahead = TARGET | {"tokens": 8224546.3, "step": 2056.4, "interval": [7996001.0, 8758431.0]}
+    shown = to_markdown(passport(fitted=fits(targets=[inside, ahead | {"target": 3.25}])))
+    assert "| 3.5 | reached | 2,830,397 | 2,830,000 to 2,830,801 (90%) | 708 |" in shown
+    assert "| 3.25 | predicted | 8,225,000 | 7,996,000 to 8,759,000 (90%) | 2,056 |" in shown
+
+
+def test_a_fit_away_from_its_bounds_says_none() -> None:
+    assert "| `at_bounds` | none |" in to_markdown(passport())

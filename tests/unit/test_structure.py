@@ -23,7 +23,7 @@ LAYERS = [
     ["errors", "columns", "units"],
     ["declarations", "series"],
     ["readers", "axis", "laws", "smoothing", "crossing", "targets", "stability", "windows", "backtest"],
-    ["facts", "shapes", "hardware", "conventions", "redaction", "passport", "comparison"],
+    ["facts", "shapes", "hardware", "conventions", "redaction", "passport", "export", "comparison"],
     ["arrow", "store", "params"],
     ["sweep", "stages", "pipeline"],
 ]

@@ -134,6 +134,8 @@ def hidden_trials(
     hidden: Iterable[float],
 ) -> Iterator[Trial]:  # fmt: skip
     """Trials that hide the last shares of a run."""
+    if series.inside_warmup:
+        return
     end = float(series.tokens[-1])
     width = TRUTH_WIDTH if rate_of(series).constant else TRUTH_WIDTH_DECAY
     for share in hidden:

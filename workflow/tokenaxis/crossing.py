@@ -163,24 +163,24 @@ def local_crossing(
     if index == 0:
         return Crossing(tokens=float(tokens[0]), below_at_start=True)
     noise = noise_sd(loss) if noise is None else noise
-    centre, index = _settled(tokens, curve, below, index, target)
+    centre, last = _settled(tokens, curve, below, index, target)
     margin = NOISE_INFLATION * noise / math.sqrt(5.0)
     later = int(np.searchsorted(tokens, centre * math.exp(widest)))
     crossed_back = bool(later < len(curve) and (curve[later:] > target + margin).any())
+    end = float(tokens[-1])
     found = _widest_agreeing(tokens, loss, target, centre, widest, noise)
     if found is None:
-        return Crossing(centre, 0.0, float(tokens[index - 1]), float(tokens[index]), crossed_back)
+        low, high = float(tokens[index - 1]), float(tokens[last])
+        return Crossing(min(max(centre, low), high), 0.0, low, high, crossed_back)
     place, error = found
-    return Crossing(min(place, float(tokens[-1])), error, None, None, crossed_back)
+    return Crossing(min(max(place, float(tokens[0])), end), error, None, None, crossed_back)
 
 
 def _settled(tokens: np.ndarray, curve: np.ndarray, below: np.ndarray, index: int, target: float) -> tuple[float, int]:
-    """Middle between the first crossing and the last one near it (a noisy curve crosses several times)."""
+    """(middle between the first crossing and the last one near it, row of the last): a noisy curve crosses often."""
     near = int(np.searchsorted(tokens, tokens[index] * (1 + 2 * NEIGHBOURHOOD), "right"))
-    above = np.flatnonzero(~below[index:near])
-    last = index + int(above[-1]) + 1 if len(above) else index
-    if last >= len(curve):
-        last = index
+    again = np.flatnonzero(below[index + 1 : near] & ~below[index : near - 1])
+    last = index + 1 + int(again[-1]) if len(again) else index
     places = []
     for i in (index, last):
         drop = curve[i - 1] - curve[i]
@@ -188,7 +188,7 @@ def _settled(tokens: np.ndarray, curve: np.ndarray, below: np.ndarray, index: in
         before, after = float(tokens[i - 1]), float(tokens[i])
         # a power law is much straighter in ln T than in T, which matters where rows are far apart
         places.append(before * (after / before) ** share if before > 0 else before + share * (after - before))
-    return 0.5 * (places[0] + places[1]), index
+    return float(0.5 * (places[0] + places[1])), last
 
 
 def _widest_agreeing(

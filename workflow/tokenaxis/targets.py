@@ -32,8 +32,11 @@ __all__ = [
     "tokens_to_steps",
 ]
 
-#: validation loss is preferred with this many times the fewest rows of a fit
+#: validation loss is preferred with this many times the fewest rows of a fit, whatever its noise
 OFTEN_ENOUGH = 2
+#: training losses err this many times more than their row-to-row noise says: the order of the data drifts (predictions
+#: of the same runs err by .085-.153 on train and .010-.026 on val loss, method.md section 2)
+TRAIN_DRIFT = 8.0
 #: share of the peak at which a warm-up counts as over
 WARM = 0.99
 #: targets that `auto` chooses lie within these of the smoothed last loss (nats)
@@ -44,7 +47,7 @@ def choose_loss(columns: dict[str, np.ndarray], params: dict[str, Any]) -> tuple
     """(column to fit, why). `columns` is a token axis; `params` the `fits` section.
 
     `auto` prefers the validation loss, whose predictions err three to eight times less, where enough rows of it lie
-    past the fit start.
+    past the fit start, or fewer that are less noisy.
 
     Raises:
         TokenAxisError: the column asked for is not in the log, or there is no loss at all.
@@ -62,11 +65,18 @@ def choose_loss(columns: dict[str, np.ndarray], params: dict[str, Any]) -> tuple
         only = next(iter(logged))
         return only, "the only loss in the log"
     past_start = columns["tokens"] >= params["start_fraction"] * columns["tokens"][-1]
-    rows = int((logged["val_loss"] & past_start).sum())
-    enough = OFTEN_ENOUGH * params["min_rows"]
-    if rows >= enough:
+    used = {name: columns[name][known & past_start] for name, known in logged.items()}
+    rows, fewest = len(used["val_loss"]), params["min_rows"]
+    if rows >= OFTEN_ENOUGH * fewest:
         return "val_loss", f"validation loss predicts better, and {rows} rows of it lie past the fit start"
-    return "train_loss", f"only {rows} rows of val_loss lie past the fit start; it is chosen from {enough} on"
+    if rows >= fewest and _level_error(used["val_loss"]) < TRAIN_DRIFT * _level_error(used["train_loss"]):
+        return "val_loss", f"{rows} rows of validation loss past the fit start say more than the noisy training loss"
+    return "train_loss", f"only {rows} rows of val_loss lie past the fit start"
+
+
+def _level_error(loss: np.ndarray) -> float:
+    """Standard error of the mean of (rows,) losses from their row-to-row noise; infinite without rows."""
+    return noise_sd(loss) / len(loss) ** 0.5 if len(loss) else np.inf
 
 
 def series_from(

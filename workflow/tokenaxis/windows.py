@@ -25,6 +25,11 @@ EXACT_ROUNDS, FAST_ROUNDS = 9, 3
 #: panels on which sums are taken of expm1(-alpha u) / alpha; above, of exp(-alpha u), which underflows gracefully
 SMALL_PANELS = 3
 
+#: values of a basis that are worked on at a time: what a core's cache holds, and a bound on the memory
+CACHED = 400_000
+#: largest ln of a basis value: its square still is a number
+LARGEST_POWER = 300.0
+
 _ANGLE = np.pi * (np.arange(NODES) + 0.5) / NODES
 _NODE = -np.cos(_ANGLE)
 _BARYCENTRIC = (-1.0) ** np.arange(NODES) * np.sin(_ANGLE)
@@ -103,8 +108,9 @@ def every_window(
     Returns:
         The global optimum of each window over alpha in [1e-3, 10], L0 in [0, upper], A >= 1e-6.
     """
-    statistics = _statistics(ln_x, loss, weight, starts, ends, upper)
-    return _search(statistics, penalty, rounds)
+    with np.errstate(over="ignore"):  # windows without any spread in ln x: their slopes are beyond all bounds
+        statistics = _statistics(ln_x, loss, weight, starts, ends, upper)
+        return _search(statistics, penalty, rounds)
 
 
 def _statistics(
@@ -154,12 +160,12 @@ def _statistics(
 
 def _bases(u: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray, np.ndarray]]:
     """(panel, nodes of it, exponents, basis values (exponents, points)), few enough at a time to bound the memory."""
-    at_once = max(1, min(NODES, 4_000_000 // max(len(u), 1)))
+    at_once = max(1, min(NODES, CACHED // max(len(u), 1)))
     for panel in range(_PANELS):
         for start in range(0, NODES, at_once):
             at = slice(start, start + at_once)
             exponents = np.exp(_LN_NODES[panel, at])
-            values = np.multiply.outer(-exponents, u)
+            values = np.minimum(np.multiply.outer(-exponents, u), LARGEST_POWER)
             if panel < SMALL_PANELS:
                 np.expm1(values, out=values)
                 values /= exponents[:, None]

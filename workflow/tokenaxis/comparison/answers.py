@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tokenaxis.comparison.model import RunResult, Sweep
-from tokenaxis.comparison.quantities import natural
+from tokenaxis.comparison.quantities import natural, plural
 from tokenaxis.errors import Notice, TokenAxisError
 
 STATUSES = ("reached", "predicted", "unreachable", "not_available")
@@ -67,6 +68,11 @@ class Answers:
     baseline: str | None
     baseline_reason: str
     notices: tuple[Notice, ...] = field(default=())
+
+    def only(self, runs: Collection[str]) -> Answers:
+        """The same without the other runs; ratios and the baseline stay what they are."""
+        kept = {key: cell for key, cell in self.cells.items() if key[0] in runs}
+        return replace(self, runs=tuple(run for run in self.runs if run in runs), cells=kept)
 
     def ranking(self, target: float) -> list[Answer]:
         """Answers with a number of tokens, fewest tokens first; equal tokens: reached first, then by id."""
@@ -224,6 +230,7 @@ def _mixed_losses(sweep: Sweep) -> tuple[Notice, ...]:
     fitted = {str(run.fits["loss"]) for run in sweep.runs if run.fits.get("loss")}
     if len(fitted) < 2:
         return ()
-    shares = [f"{name} in {sum(run.fits.get('loss') == name for run in sweep.runs)} runs" for name in sorted(fitted)]
+    count = {name: sum(run.fits.get("loss") == name for run in sweep.runs) for name in sorted(fitted)}
+    shares = [f"{name} in {plural(number, 'run')}" for name, number in count.items()]
     message = f"targets refer to {' and '.join(shares)}: only runs with the same loss are compared; fits.loss sets one"
     return (Notice("mixed_losses", message),)

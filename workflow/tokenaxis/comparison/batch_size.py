@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from tokenaxis.comparison.answers import Answer, Answers
@@ -32,6 +33,12 @@ class TradeOff:
     points: tuple[BatchPoint, ...]
     used: tuple[BatchPoint, ...]
     critical: CriticalBatch
+
+    def only(self, runs: Collection[str]) -> TradeOff:
+        """The same with the points of `runs`, and those that the fit rests on."""
+        used = set(self.used)
+        points = tuple(point for point in self.points if point in used or point.cell.run in runs)
+        return replace(self, points=points)
 
 
 def trade_offs(sweep: Sweep, answers: Answers) -> list[TradeOff]:

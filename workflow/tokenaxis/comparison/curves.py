@@ -19,13 +19,13 @@ FEWEST_ROWS = 6
 #: independent rows (measured on public logs)
 NOISE_INFLATION = 2.2
 #: points of a smoothed curve: at most (finer than a figure can show) and at least, and those of all runs together
-MOST_SMOOTH, FEWEST_SMOOTH, ALL_SMOOTH = 240, 60, 36_000
+MOST_SMOOTH, FEWEST_SMOOTH, ALL_SMOOTH = 240, 60, 30_000
 #: points of all raw curves of a page together: bounds the page's size, whatever the number of runs
-RAW_POINTS = 60_000
+RAW_POINTS = 50_000
 #: windows that are kept per run and target: at most, at least, and for one target of all runs together
 MOST_WINDOWS, FEWEST_WINDOWS, ALL_WINDOWS = 150, 30, 6_000
-#: knots of a clock: between them time is a straight line of tokens
-CLOCK_KNOTS = 60
+#: knots of a clock, as many: between them time is a straight line of tokens
+MOST_KNOTS, FEWEST_KNOTS, ALL_KNOTS = 60, 12, 12_000
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def read_curve(run: RunResult, runs: int) -> Curve:
     columns = run.columns()
     step, tokens = columns["step"].astype(np.float64), columns["tokens"]
     pixels = max(20, min(600, RAW_POINTS // (4 * max(runs, 1))))
-    points = max(FEWEST_SMOOTH, min(MOST_SMOOTH, ALL_SMOOTH // max(runs, 1)))
+    points = _share(runs, FEWEST_SMOOTH, MOST_SMOOTH, ALL_SMOOTH)
+    knots = _share(runs, FEWEST_KNOTS, MOST_KNOTS, ALL_KNOTS)
     name = _loss_name(run, columns)
     value = columns[name] if name else np.full(len(step), np.nan)
     kept = np.isfinite(value)
@@ -105,7 +106,7 @@ def read_curve(run: RunResult, runs: int) -> Curve:
         lr=_optional(tokens, step, columns.get("lr"), max(10, pixels // 8)),
         batch=_changes(tokens, step, columns["tokens_per_step"]),
         attempt_starts=_attempt_starts(tokens, columns["attempt"]),
-        hours=_hours(tokens, step, columns.get("elapsed_s"), columns["attempt"]),
+        hours=_hours(tokens, step, columns.get("elapsed_s"), columns["attempt"], knots),
         last={key: last for key in LOSSES if (last := _last(columns.get(key))) is not None},
         rows=len(step),
     )
@@ -118,7 +119,7 @@ def read_windows(run: RunResult, runs: int) -> list[Windows]:
     table = run.stability_table()
     if not table or not len(table.get("target", ())):
         return []
-    most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, ALL_WINDOWS // max(runs, 1)))
+    most = _share(runs, FEWEST_WINDOWS, MOST_WINDOWS, ALL_WINDOWS)
     fields = ("window_tokens", "predicted_tokens", "low", "high")
     found = []
     for target in np.unique(table["target"]):
@@ -127,6 +128,11 @@ def read_windows(run: RunResult, runs: int) -> list[Windows]:
         order = order[:: -max(1, -(-len(order) // most))][::-1]  # counted from the newest
         found.append(Windows(run.id, float(target), *(table[name][rows][order] for name in fields)))
     return found
+
+
+def _share(runs: int, least: int, most: int, everything: int) -> int:
+    """One of `runs` runs' share of `everything`, between `least` and `most`."""
+    return max(least, min(most, everything // max(runs, 1)))
 
 
 def hours_to(curve: Curve, tokens: float | None) -> float | None:
@@ -260,7 +266,9 @@ def _attempt_starts(tokens: np.ndarray, attempt: np.ndarray) -> tuple[float, ...
     return tuple(float(tokens[row]) for row in np.flatnonzero(np.diff(attempt)) + 1)
 
 
-def _hours(tokens: np.ndarray, step: np.ndarray, elapsed: np.ndarray | None, attempt: np.ndarray) -> Track | None:
+def _hours(
+    tokens: np.ndarray, step: np.ndarray, elapsed: np.ndarray | None, attempt: np.ndarray, knots: int
+) -> Track | None:
     """Wall time from the run's start in hours; each attempt's clock goes on where the previous attempt's kept rows end.
 
     Time that superseded rows took is not in it: it is the time of the steps that count.
@@ -273,5 +281,5 @@ def _hours(tokens: np.ndarray, step: np.ndarray, elapsed: np.ndarray | None, att
     for row in np.flatnonzero(np.diff(attempt)) + 1:
         if seconds[row] < seconds[row - 1]:  # the clock started anew; a clock that goes on needs nothing
             seconds[row:] += seconds[row - 1]
-    rows = np.unique(np.linspace(0, len(seconds) - 1, min(len(seconds), CLOCK_KNOTS)).astype(int))
+    rows = np.unique(np.linspace(0, len(seconds) - 1, min(len(seconds), knots)).astype(int))
     return Track(tokens[rows], step[rows], seconds[rows] / 3600.0)

@@ -126,8 +126,18 @@ def _compute(answers: Answers, conventions: Table) -> list[str]:
         return [
             f"{firsts.pop()} is first {goal} under every convention; the ranking behind it depends on the convention."
         ]
-    each = ", ".join(f"{order[0]} under {name}" for name, order in sorted(orders.items()))
+    under: dict[str, list[str]] = {}
+    for name, order in sorted(orders.items()):
+        under.setdefault(order[0], []).append(name)
+    each = "; ".join(
+        f"{run} under {_some(names)}" for run, names in sorted(under.items(), key=lambda item: -len(item[1]))
+    )
     return [f"Which run is first {goal} depends on the convention: {each}."]
+
+
+def _some(names: list[str], most: int = 4) -> str:
+    listed = ", ".join(names[:most])
+    return listed if len(names) <= most else f"{len(names)} conventions ({listed}, …)"
 
 
 def orders_by_convention(conventions: Table, target: float | None) -> dict[str, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tokenaxis.comparison.headlines import sentences
 from tokenaxis.comparison.hindsight import hindsight
 from tokenaxis.comparison.matched import differences
 from tokenaxis.comparison.model import Sweep
+from tokenaxis.comparison.quantities import plural
 from tokenaxis.comparison.summary import summarise
 from tokenaxis.comparison.tablefiles import csv_bytes, parquet_bytes
 from tokenaxis.comparison.tables import Table, build, in_order
@@ -85,15 +87,26 @@ def draw_all(
     found: list[TradeOff],
 ) -> list[style.Drawing]:
     """Every figure that there is data for, in the page's order."""
+    shown = style.shown_runs(answers.runs, palette)
+    some = answers.only(shown)
+    left = len(answers.runs) - len(shown)
+    thin = [entry.only(shown) for entry in found]
     drawn = (
-        loss.draw(answers, curves, palette),
+        _partly(loss.draw(some, curves, palette), left),
         targets.draw(answers, palette),
-        stability.draw(answers, windows, palette),
-        batch_size.draw(found),
-        tracks.draw(curves, palette),
+        _partly(stability.draw(some, [entry for entry in windows if entry.run in shown], palette), left),
+        _partly(batch_size.draw(thin), left),
+        _partly(tracks.draw({run: curves[run] for run in shown}, palette), left),
         conventions.draw(convention_table, answers.focus),
     )
     return [drawing for drawing in drawn if drawing is not None]
+
+
+def _partly(drawing: style.Drawing | None, left: int) -> style.Drawing | None:
+    if drawing is None or not left:
+        return drawing
+    more = f" {plural(left, 'run')} that would be grey are left out of the static figure; the tables have all."
+    return replace(drawing, caption=drawing.caption + more)
 
 
 def _save(drawing: style.Drawing, folder: Path, kinds: tuple[str, ...]) -> bytes:

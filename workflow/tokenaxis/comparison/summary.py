@@ -117,9 +117,14 @@ def _short_cell(cell: dict[str, Any] | None) -> str:
         return _WORDS.get(cell["status"], "n/a")
     half = ""
     if cell["low"] and cell["high"]:
-        half = f" ±{100 * (math.exp(math.log(cell['high'] / cell['low']) / 2) - 1):.2g}%"
-        half = half if len(half) <= 6 else " ±>99%"
+        half = " ±" + _percent(100 * math.expm1(math.log(cell["high"] / cell["low"]) / 2))
     return ("~" if cell["status"] == "predicted" else "") + short(cell["tokens"]) + half
+
+
+def _percent(value: float) -> str:
+    if value >= 99.5:
+        return ">99%"
+    return f"{value:.0f}%" if value >= 9.95 else f"{round(value, 1):g}%" if value >= 0.05 else "<0.1%"
 
 
 def _remarks(summary: dict[str, Any], runs: list[str], targets: list[str], shown: list[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Facts with their provenance: what is known of a run, who says so, and which of two statements is in force."""
 
 from tokenaxis.facts.known import KNOWN, MODEL_KEYS, KnownFact
-from tokenaxis.facts.store import ABSENT, PRECEDENCE, Conflict, Fact, FactStore, gather, rank, same, weakest
+from tokenaxis.facts.store import ABSENT, PRECEDENCE, Conflict, Fact, FactStore, gather, published, rank, same, weakest
 
 __all__ = [
     "ABSENT",
@@ -13,6 +13,7 @@ __all__ = [
     "FactStore",
     "KnownFact",
     "gather",
+    "published",
     "rank",
     "same",
     "weakest",

@@ -191,7 +191,7 @@ _RUN = (
     KnownFact("plan_hours", "number", "h", "wall time that the plan counted on"),
     KnownFact("convention", "text", "", "FLOP convention that trainmeter was told to use, by its name there"),
     KnownFact("command", "command", "", "command line, redacted"),
-    KnownFact("time_parts", "parts", "s", "where the wall time went"),
+    KnownFact("time_parts", "parts", "s", "where the wall time went", varies=True),
     KnownFact("python", "text", "", "version of Python"),
     KnownFact("torch", "text", "", "version of PyTorch"),
     KnownFact("cuda", "text", "", "version of CUDA"),

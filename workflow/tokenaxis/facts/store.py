@@ -170,23 +170,35 @@ def gather(declared: Mapping[str, Any], logged: Iterable[Mapping[str, Any]] = ()
     What a log says is redacted on the way in: no artifact may hold a secret, a host or a directory.
 
     Args:
-        declared: a declaration as `Declaration.as_dict` gives it; its `facts` and the fields that are facts themselves
-            (seq_len, tokens_per_step, planned_tokens, planned_steps) count as declared.
+        declared: a declaration as `Declaration.as_dict` gives it; its `facts` (values, or {value, note}) and the fields
+            that are facts themselves (seq_len, tokens_per_step, planned_tokens, planned_steps) count as declared.
         logged: the token axis' `facts`: mappings with key, value, source, note, in the order they were found.
     """
     store = FactStore()
-    for fact in logged:
-        if fact["key"] not in PRIVATE:
-            note = fact.get("note")
-            source = fact["source"] if fact["source"] != ABSENT else "unknown"
-            key = ALIASES.get(fact["key"], fact["key"])
-            store.offer(key, _public(key, fact["value"]), source, note and redact_text(note))
+    for fact in filter(None, map(published, logged)):
+        source = fact["source"] if fact["source"] != ABSENT else "unknown"
+        store.offer(ALIASES.get(fact["key"], fact["key"]), fact["value"], source, fact["note"])
     for key in ("seq_len", "tokens_per_step", "planned_tokens", "planned_steps"):
         if declared.get(key) is not None:
             store.offer(key, declared[key], "declared")
     for key, value in declared.get("facts", {}).items():
-        store.offer(key, value, "declared")
+        if isinstance(value, Mapping) and set(value) == {"value", "note"}:
+            store.offer(key, value["value"], "declared", value["note"])
+        else:
+            store.offer(key, value, "declared")
     return store
+
+
+def published(fact: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A fact of a log as artifacts may hold it: {key, value, source, note} without secrets, hosts and directories.
+
+    None for a fact about a machine or a person. Publishing twice changes nothing.
+    """
+    key, note = fact["key"], fact.get("note")
+    if key in PRIVATE:
+        return None
+    shown = _public(key, fact["value"])
+    return {"key": key, "value": shown, "source": fact["source"], "note": note and redact_text(note)}
 
 
 def _public(key: str, value: Any) -> Any:

@@ -134,7 +134,14 @@ class Answering:
         if found is None:
             return None
         later = self.curve[int((self.curve <= target).argmax()) :]
-        return Crossing(found[1], 0.0, None, None, bool((later > target).any()), bool(self.curve[0] <= target))
+        return Crossing(
+            min(found[1], float(self.series.tokens[-1])),
+            0.0,
+            None,
+            None,
+            bool((later > target).any()),
+            bool(self.curve[0] <= target),
+        )
 
     def _reached(self, target: float, crossing: Crossing, codes: list[str]) -> TargetAnswer:
         if crossing.below_at_start:

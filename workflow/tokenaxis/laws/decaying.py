@@ -172,7 +172,8 @@ class _Answer:
         known = self.timeline.ends or self.series.lr_schedule is not None
         horizon = self.params["horizon_sd" if known else "horizon_sd_unplanned"] * power * (ln_x - ln_x[0])
         decay = DROP_SPREAD * self.found.drop * np.abs(arrived - arrived[0])
-        reading = reading_noise(self.residual_sd, rows_per_token(self.series.tokens), self.timeline.tokens[now:])
+        density = rows_per_token(self.series.tokens)
+        reading = reading_noise(self.residual_sd, self.inflation, density, self.timeline.tokens[now:])
         spread = np.sqrt(np.maximum(noise, 0.0) + horizon**2 + decay**2 + reading**2)
         return self.found.loss(ln_x, arrived), spread
 

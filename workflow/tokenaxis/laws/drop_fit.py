@@ -108,6 +108,7 @@ def _non_negative(points: Points, weight: np.ndarray, power: np.ndarray, prior: 
     right[:, 0] = weight @ loss
     right[:, 1] = weighted_power @ loss
     right[:, 2] = weight @ (drop * loss) + stiff * prior.drop + ridge * prior.drop
+    stabilise(matrix)
     best, objective = np.zeros((grid, 3)), np.full(grid, np.inf)
     for floor_level in (False, True):
         for floor_drop in (False, True):
@@ -116,6 +117,12 @@ def _non_negative(points: Points, weight: np.ndarray, power: np.ndarray, prior: 
             best[better], objective[better] = solved[better], value[better]
     best[:, 0] += level
     return best, objective
+
+
+def stabilise(matrix: np.ndarray) -> None:
+    """Raise the diagonals of (..., 3, 3) normal equations by a rounding error, in place: none is singular then."""
+    for i in range(3):
+        matrix[..., i, i] = matrix[..., i, i] * (1.0 + 1e-12) + 1e-300
 
 
 def with_floors(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from tokenaxis.crossing import NOISE_INFLATION
+import numpy as np
 
 #: half-width in ln(tokens) over which a crossing is read from noisy rows once the run gets there
 READING = 0.12
+#: least factor on its standard error: drift between the data of two stretches does not show in either
+READING_INFLATION = 1.5
 
 
 def block_length(rows: int) -> int:
@@ -19,7 +21,8 @@ def variance_inflation(residual: np.ndarray) -> float:
     """Factor by which slow drift inflates the variance of a mean of residuals, at least 1.
 
     Long batch means: m * var(block means) / var(residuals), blocks of m = n^0.6 rows (method.md section 2). Corrections
-    from a first-order autocorrelation miss the slow drift of loss curves. With fewer than three blocks it is 1.
+    from a first-order autocorrelation miss the slow drift of loss curves. With fewer than three blocks it is 1, and an
+    estimate within two of its standard errors of 1 is taken as 1: cut off at 1, white noise would come out as 1.1.
     """
     rows = len(residual)
     length = block_length(rows)
@@ -30,7 +33,8 @@ def variance_inflation(residual: np.ndarray) -> float:
     if spread <= 0.0:
         return 1.0
     means = residual[: blocks * length].reshape(blocks, length).mean(axis=1)
-    return max(1.0, length * float(means.var(ddof=1)) / spread)
+    found = length * float(means.var(ddof=1)) / spread
+    return found if found > 1.0 + 2.0 * math.sqrt(2.0 / (blocks - 1)) else 1.0
 
 
 def long_run_variance(residual: np.ndarray) -> tuple[float, float]:
@@ -40,13 +44,17 @@ def long_run_variance(residual: np.ndarray) -> tuple[float, float]:
     return rows / max(rows - 3, 1) * float(residual.var()) * inflation, inflation
 
 
-def reading_noise(residual_sd: np.ndarray | float, density: float, tokens: np.ndarray) -> np.ndarray:
-    """Standard error of the loss that will be read off the log around `tokens` (shape kept); `density`: rows per token.
+def reading_noise(residual_sd: np.ndarray | float, inflation: float, density: float, tokens: np.ndarray) -> np.ndarray:
+    """Standard error of the loss that will be read off the log around `tokens` (shape kept).
 
     A prediction is compared with a crossing that is itself read from noisy rows, about 24% of the tokens there.
+
+    Args:
+        residual_sd: of a row. inflation: of the variance of their mean (see `variance_inflation`).
+        density: rows per token. tokens: where.
     """
     rows = np.maximum(2.0 * READING * density * tokens, 1.0)
-    return np.asarray(NOISE_INFLATION * residual_sd / np.sqrt(rows))
+    return np.asarray(max(READING_INFLATION, math.sqrt(inflation)) * residual_sd / np.sqrt(rows))
 
 
 def rows_per_token(tokens: np.ndarray) -> float:
@@ -55,6 +63,6 @@ def rows_per_token(tokens: np.ndarray) -> float:
     return (len(tokens) - 1 - middle) / max(float(tokens[-1] - tokens[middle]), 1.0)
 
 
-def reading_error(residual_sd: float, density: float, tokens: float, slope: float) -> float:
+def reading_error(residual_sd: float, inflation: float, density: float, tokens: float, slope: float) -> float:
     """`reading_noise` in ln(tokens), where the loss falls by `slope` nats per unit of ln(tokens)."""
-    return float(reading_noise(residual_sd, density, np.array(tokens))) / max(abs(slope), 1e-12)
+    return float(reading_noise(residual_sd, inflation, density, np.array(tokens))) / max(abs(slope), 1e-12)

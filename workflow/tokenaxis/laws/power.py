@@ -215,8 +215,8 @@ class _Answer:
         stretch = axis / (max(tokens, last) * self.rows.rate.now)  # d ln X / d ln T
         fitted = self.found.standard_error(target) * stretch
         slope = self.found.law.exponent * (target - self.found.law.irreducible_loss) / stretch
-        density = rows_per_token(self.series.tokens)
-        noise = math.hypot(fitted, reading_error(math.sqrt(self.found.variance), density, max(tokens, last), slope))
+        sd, density = math.sqrt(self.found.variance), rows_per_token(self.series.tokens)
+        noise = math.hypot(fitted, reading_error(sd, self.found.inflation, density, max(tokens, last), slope))
         by_end = self._reached_by_end(target)
         if ahead <= 0.0:
             return self._inside(last, noise, tokens, by_end)

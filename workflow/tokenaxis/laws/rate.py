@@ -37,9 +37,9 @@ class Rate:
 
 
 def rate_of(series: LossSeries) -> Rate:
-    """The learning rate of a series; a log without one is taken at constant rate, with state "unknown"."""
+    """The learning rate of a series; a log without one (or with zeros only) is at constant rate, state "unknown"."""
     rows = len(series.tokens)
-    if series.lr is None or not np.isfinite(series.lr).any():
+    if series.lr is None or not (np.isfinite(series.lr) & (series.lr > 0.0)).any():
         return Rate("unknown", np.ones(rows), series.tokens, 1.0)
     lr = _filled(series.step, series.lr)
     past = 0 if series.warmup_end_step is None else int(np.searchsorted(series.step, series.warmup_end_step))

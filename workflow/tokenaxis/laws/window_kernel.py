@@ -14,7 +14,7 @@ import numpy as np
 
 from tokenaxis.laws.base import TOKEN_UNIT
 from tokenaxis.laws.decaying import START_FRACTION, default_drop
-from tokenaxis.laws.drop_fit import DROP_SPREAD, LN_SCAN, PENALTY, gradient, with_floors
+from tokenaxis.laws.drop_fit import DROP_SPREAD, LN_SCAN, PENALTY, gradient, stabilise, with_floors
 from tokenaxis.laws.noise import reading_noise, rows_per_token
 from tokenaxis.laws.normal import two_sided
 from tokenaxis.laws.plan import plan_of
@@ -37,7 +37,8 @@ class KernelWindows:
     Attributes:
         step, tokens: last step of the window and tokens before it.
         irreducible_loss, coefficient, exponent, drop: the law.
-        covariance: (windows, 4, 4) of (L0, A, ln alpha, B). residual_sd: of a row. density: rows per token.
+        covariance: (windows, 4, 4) of (L0, A, ln alpha, B). residual_sd: of a row.
+        inflation: of the noise by drift. density: rows per token.
         timeline, drops: the schedule and what it has taken off, from the log and the plan.
         model_sd: model error of the power-law part per ln(horizon). z_score: of the interval.
         rate_constant: False; the law knows the schedule.
@@ -51,6 +52,7 @@ class KernelWindows:
     drop: np.ndarray
     covariance: np.ndarray
     residual_sd: np.ndarray
+    inflation: float
     density: float
     timeline: Timeline
     drops: np.ndarray
@@ -77,15 +79,16 @@ class KernelWindows:
         variance = np.einsum("wip,wij,wjp->wp", derivative, self.covariance, derivative)
         variance += (self.model_sd * slope * (ln_x - ln_now[column])) ** 2
         variance += (DROP_SPREAD * self.drop[column] * (self.drops - arrived_now[column])) ** 2
-        variance += reading_noise(self.residual_sd[column], self.density, line.tokens) ** 2
+        variance += reading_noise(self.residual_sd[column], self.inflation, self.density, line.tokens) ** 2
         spread = self.z_score * np.sqrt(np.maximum(variance, 0.0))
         later = line.tokens > self.tokens[column]
         tokens, low, high = (
             _first(line.tokens, values, target, later) for values in (loss, loss - spread, loss + spread)
         )
         low = np.where(np.isfinite(low), np.maximum(low, self.tokens), np.nan)
-        known = np.isfinite(tokens)
-        return tokens, np.where(known, low, np.nan), np.where(known, high, np.nan)
+        known = np.isfinite(tokens) & (tokens > self.tokens)  # a target behind the window is no prediction
+        tokens, low, high = (np.where(known, values, np.nan) for values in (tokens, low, high))
+        return tokens, low, high
 
 
 def _first(tokens: np.ndarray, loss: np.ndarray, target: float, later: np.ndarray) -> np.ndarray:
@@ -131,6 +134,7 @@ def kernel_windows(
         drop=solved["drop"],
         covariance=solved["covariance"],
         residual_sd=solved["residual_sd"],
+        inflation=noise_inflation(fits),
         density=rows_per_token(series.tokens),
         timeline=timeline,
         drops=drops,
@@ -197,6 +201,7 @@ def _objective(
     extra = np.broadcast_to(held, shape).reshape(-1)
     matrix[:, 2, 2] += extra
     right[:, 2] += extra * centre
+    stabilise(matrix)
     best, value = np.zeros_like(right), np.full(len(right), np.inf)
     for floor_level in (False, True):
         for floor_drop in (False, True):
@@ -246,6 +251,7 @@ def _final(
         held = stiff[i] / (DROP_SPREAD * centre) ** 2 + 1e-12 * weight.sum()
         matrix[2, 2] += held
         right[2] += held * centre
+        stabilise(matrix)
         best, least = np.array([0.0, 1e-9, centre]), math.inf
         for floor_level in (False, True):
             for floor_drop in (False, True):

@@ -30,7 +30,8 @@ class WindowLaws:
         step, tokens: last step of the window and tokens before it.
         axis: tokens weighted by the learning rate at the window's end. now: the rate's ratio to its peak there.
         irreducible_loss, coefficient, exponent: the law.
-        covariance: (windows, 3, 3) of (L0, A, ln alpha). residual_sd: of a row. density: rows per token.
+        covariance: (windows, 3, 3) of (L0, A, ln alpha). residual_sd: of a row.
+        inflation: of the noise by drift. density: rows per token.
         model_sd: model error in ln(tokens) per ln(horizon). z_score: of the interval.
         rate_constant: the learning rate does not change after warm-up.
     """
@@ -44,6 +45,7 @@ class WindowLaws:
     exponent: np.ndarray
     covariance: np.ndarray
     residual_sd: np.ndarray
+    inflation: float
     density: float
     model_sd: float
     z_score: float
@@ -64,7 +66,9 @@ class WindowLaws:
             noise = np.maximum(np.einsum("wi,wij,wj->w", gradient, self.covariance, gradient), 0.0)
             stretch = axis / (tokens * np.maximum(self.now, 1e-12))  # d ln X / d ln T
             noise *= stretch**2
-            noise += (reading_noise(self.residual_sd, self.density, tokens) * stretch / (self.exponent * gap)) ** 2
+            noise += (
+                reading_noise(self.residual_sd, self.inflation, self.density, tokens) * stretch / (self.exponent * gap)
+            ) ** 2
             half = self.z_score * np.sqrt(noise + (self.model_sd * np.log(tokens / self.tokens)) ** 2)
             known = (gap > 0) & (ahead > 0) & (tokens < UNBOUNDED * self.tokens)
             low = np.maximum(tokens * np.exp(-half), self.tokens)
@@ -112,6 +116,7 @@ def window_laws(
         exponent=found.exponent,
         covariance=_covariances(found, *coarse, variance * penalty.inflation, penalty.spread),
         residual_sd=np.sqrt(variance),
+        inflation=noise_inflation(fits),
         density=rows_per_token(series.tokens),
         model_sd=fit_params[planned],
         z_score=two_sided(fit_params["interval_level"]),

@@ -19,7 +19,10 @@ _EXPECTED: dict[str, tuple[Callable[[Mapping[str, Any]], Any], str]] = {
     "model": (lambda p: p["model"], "no fact about the model: declare its shape in configs/sweeps"),
     "flops.counted": (lambda p: p["flops"].get("counted"), "nobody counted operators while the model ran"),
     "training.tokens_per_s": (lambda p: p["training"].get("tokens_per_s"), _SILENT),
-    "training.budget_tokens": (lambda p: p["training"].get("budget_tokens"), "needs planned_tokens, planned_steps, or planned_flops"),
+    "training.budget_tokens": (
+        lambda p: p["training"].get("budget_tokens"),
+        "no plan in tokens, steps or FLOPs is known",
+    ),
     "training.lr": (lambda p: p["training"].get("lr"), "the log has no learning rate"),
     "efficiency.goodput": (lambda p: p["efficiency"].get("goodput"), "the log does not say where the time went"),
     "hardware.n_gpus": (lambda p: p["hardware"].get("n_gpus"), _SILENT),

@@ -13,6 +13,8 @@ REPEATED = ("explain", "fingerprint", "lineage", "schema", "generated_by")
 #: keys that name the entries of a list, in the order in which they are tried
 _NAMES = ("target", "path", "name", "key", "code", "first_step")
 ABSENT = "absent"
+#: characters of a value that the table shows
+WIDEST = 40
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,19 @@ def as_text(differences: Sequence[Difference], names: tuple[str, str] = ("first"
     return "\n".join(lines) + "\n"
 
 
+def as_json(differences: Sequence[Difference], names: tuple[str, str]) -> dict[str, Any]:
+    """JSON-ready: {first, second, differences: [{place, first, second[, ratio][, only: first | second]}]}."""
+    return {"first": names[0], "second": names[1], "differences": [_entry(difference) for difference in differences]}
+
+
+def _entry(difference: Difference) -> dict[str, Any]:
+    entry = {"place": difference.place, "first": difference.one, "second": difference.other}
+    for side, other in (("first", "second"), ("second", "first")):
+        if entry[side] is ABSENT:
+            entry |= {side: None, "only": other}
+    return entry if difference.ratio is None else entry | {"ratio": difference.ratio}
+
+
 def _flat(place: str, value: Any) -> Iterator[tuple[str, Any]]:
     """(dotted path, leaf) of everything below `value`."""
     if isinstance(value, Mapping) and value:
@@ -90,4 +105,7 @@ def _ratio(one: Any, other: Any) -> float | None:
 def _shown(value: Any) -> str:
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.6g}"
-    return f"{value:,.0f}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:,.0f}"
+    shown = str(value)
+    return shown if len(shown) <= WIDEST else f"{shown[: WIDEST - 3]}..."

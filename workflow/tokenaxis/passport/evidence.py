@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+#: name of the FLOPs of one token in formulas and in `explain`
+PER_TOKEN = "flops_per_token"
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -44,6 +47,13 @@ class Evidence:
         """The headline convention, if one was chosen and could be computed."""
         name = self.conventions.get("convention")
         return name if name in (self.conventions.get("flops_per_token") or {}) else None
+
+
+def given(evidence: Evidence, key: str) -> dict[str, Any]:
+    """A fact as an input of a formula: {value, source[, ref]}, with a reference where it is derived itself."""
+    fact = evidence.facts[key]
+    entry = {"value": fact["value"], "source": fact["source"]}
+    return entry | {"ref": key} if key in (evidence.conventions.get("derived") or {}) else entry
 
 
 def sourced(fact: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tokenaxis.conventions import counters, utilisation
-from tokenaxis.passport.compute import cost, gpu_hours
-from tokenaxis.passport.evidence import Evidence
+from tokenaxis.passport.evidence import PER_TOKEN, Evidence, given
+from tokenaxis.passport.explain_efficiency import efficiency
 from tokenaxis.passport.training import (
     eta_s,
     lost_seconds,
@@ -20,30 +19,16 @@ from tokenaxis.passport.training import (
     superseded_s,
 )
 
-PER_TOKEN = "flops_per_token"
-
 
 def explain(evidence: Evidence) -> dict[str, dict[str, Any]]:
     """The `explain` section: key -> {formula, value, inputs: {name: {value, source[, ref]}}}."""
-    return _derived(evidence) | _conventions(evidence) | _training(evidence) | _totals(evidence) | _efficiency(evidence)
-
-
-def _input(evidence: Evidence, key: str) -> dict[str, Any]:
-    fact = evidence.facts[key]
-    entry = {"value": fact["value"], "source": fact["source"]}
-    return entry | {"ref": key} if key in (evidence.conventions.get("derived") or {}) else entry
+    return _derived(evidence) | _conventions(evidence) | _training(evidence) | _totals(evidence) | efficiency(evidence)
 
 
 def _planned(evidence: Evidence) -> dict[str, Any]:
     if "planned_tokens" in evidence.facts:
-        return _input(evidence, "planned_tokens")
+        return given(evidence, "planned_tokens")
     return {"value": planned_tokens(evidence), "ref": "planned_tokens"}
-
-
-def _hours(evidence: Evidence, hours: float) -> dict[str, Any]:
-    if "gpu_hours" in evidence.facts:
-        return _input(evidence, "gpu_hours")
-    return {"value": hours, "ref": "gpu_hours"}
 
 
 def _derived(evidence: Evidence) -> dict[str, dict[str, Any]]:
@@ -59,7 +44,7 @@ def _derived(evidence: Evidence) -> dict[str, dict[str, Any]]:
         entries[key] = {
             "formula": how["formula"],
             "value": evidence.fact(key),
-            "inputs": {name: _input(evidence, name) for name in how["inputs"]},
+            "inputs": {name: given(evidence, name) for name in how["inputs"]},
         }
     return entries
 
@@ -70,7 +55,7 @@ def _conventions(evidence: Evidence) -> dict[str, dict[str, Any]]:
         f"{PER_TOKEN}.{name}": {
             "formula": report["formulas"][name],
             "value": value,
-            "inputs": {key: _input(evidence, key) for key in report["inputs"][name]},
+            "inputs": {key: given(evidence, key) for key in report["inputs"][name]},
         }
         for name, value in (report.get("flops_per_token") or {}).items()
     }
@@ -118,7 +103,7 @@ def _training(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "inputs": {
                 "planned_tokens": _planned(evidence),
                 "tokens_seen": {"value": seen, "ref": "tokens_seen"},
-                "tokens_per_s": _input(evidence, "tokens_per_s"),
+                "tokens_per_s": given(evidence, "tokens_per_s"),
             },
         }
     return entries | _wasted(evidence)
@@ -131,14 +116,14 @@ def _plan(evidence: Evidence, planned: float) -> dict[str, Any]:
         return {
             "formula": "planned_steps * tokens_per_step",
             "value": planned,
-            "inputs": {"planned_steps": _input(evidence, "planned_steps"), "tokens_per_step": batch},
+            "inputs": {"planned_steps": given(evidence, "planned_steps"), "tokens_per_step": batch},
         }
     chosen = evidence.chosen
     per_token = {"value": evidence.conventions["flops_per_token"][chosen], "ref": f"{PER_TOKEN}.{chosen}"}
     return {
         "formula": f"planned_flops / {PER_TOKEN}",
         "value": planned,
-        "inputs": {"planned_flops": _input(evidence, "planned_flops"), PER_TOKEN: per_token},
+        "inputs": {"planned_flops": given(evidence, "planned_flops"), PER_TOKEN: per_token},
     }
 
 
@@ -160,7 +145,7 @@ def _wasted(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "value": lost["value"],
             "inputs": {
                 "superseded_tokens": {"value": evidence.axis["superseded_tokens"], "source": "detected"},
-                "tokens_per_s": _input(evidence, "tokens_per_s"),
+                "tokens_per_s": given(evidence, "tokens_per_s"),
             },
         }
     )
@@ -170,7 +155,7 @@ def _wasted(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "value": hours,
             "inputs": {
                 "superseded_s": {"value": lost["value"], "ref": "superseded_s"},
-                "n_gpus": _input(evidence, "n_gpus"),
+                "n_gpus": given(evidence, "n_gpus"),
             },
         }
     return entries
@@ -209,107 +194,6 @@ def _totals(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "inputs": {
                 PER_TOKEN: {"value": per_token, "ref": f"{PER_TOKEN}.{chosen}"},
                 "planned_tokens": _planned(evidence),
-            },
-        }
-    return entries
-
-
-def _efficiency(evidence: Evidence) -> dict[str, dict[str, Any]]:
-    entries: dict[str, dict[str, Any]] = {}
-    mfu, peak = evidence.conventions.get("mfu"), evidence.conventions.get("peak")
-    if mfu is not None and peak is not None:
-        entries["mfu"] = {
-            "formula": utilisation.FORMULA,
-            "value": mfu["by_convention"],
-            "inputs": {
-                PER_TOKEN: {"ref": PER_TOKEN},
-                "tokens_per_s": _input(evidence, "tokens_per_s"),
-                "n_gpus": _input(evidence, "n_gpus"),
-                "peak_flops": {"value": peak["flops_per_s"], "source": f"{peak['kind']}: {peak['reference']}"},
-            },
-        }
-    entries |= _counters(evidence)
-    hours = gpu_hours(evidence)
-    if hours is not None and "gpu_hours" not in evidence.facts:
-        entries["gpu_hours"] = {
-            "formula": "elapsed_s * n_gpus / 3600",
-            "value": hours,
-            "inputs": {key: _input(evidence, key) for key in ("elapsed_s", "n_gpus")},
-        }
-    return entries | _cost(evidence)
-
-
-def _cost(evidence: Evidence) -> dict[str, dict[str, Any]]:
-    """Money, where a price is declared."""
-    entries: dict[str, dict[str, Any]] = {}
-    spent, hours = cost(evidence), gpu_hours(evidence)
-    if not spent or hours is None:
-        return entries
-    price = {"price_per_gpu_hour": _input(evidence, "price_per_gpu_hour")}
-    entries["cost.total"] = {
-        "formula": "price_per_gpu_hour * gpu_hours",
-        "value": spent["total"],
-        "inputs": price | {"gpu_hours": _hours(evidence, hours)},
-    }
-    if "superseded" in spent:
-        wasted = {"value": superseded_gpu_hours(evidence), "ref": "superseded_gpu_hours"}
-        entries["cost.superseded"] = {
-            "formula": "price_per_gpu_hour * superseded_gpu_hours",
-            "value": spent["superseded"],
-            "inputs": price | {"superseded_gpu_hours": wasted},
-        }
-    if "per_million_tokens" in spent:
-        entries["cost.per_million_tokens"] = {
-            "formula": "total / tokens_seen * 1e6",
-            "value": spent["per_million_tokens"],
-            "inputs": {
-                "total": {"value": spent["total"], "ref": "cost.total"},
-                "tokens_seen": {"value": evidence.conventions["tokens_seen"], "ref": "tokens_seen"},
-            },
-        }
-    for outcome in spent.get("to_target", ()):
-        tokens = next(t["tokens"] for t in evidence.fits["targets"] if t["target"] == outcome["target"])
-        entries[f"cost.to_target.{outcome['target']}"] = {
-            "formula": "price_per_gpu_hour * n_gpus * tokens_to_target / tokens_per_s / 3600",
-            "value": outcome["amount"],
-            "inputs": price
-            | {key: _input(evidence, key) for key in ("n_gpus", "tokens_per_s")}
-            | {"tokens_to_target": {"value": tokens, "source": "fits"}},
-        }
-    return entries
-
-
-def _counters(evidence: Evidence) -> dict[str, dict[str, Any]]:
-    entries: dict[str, dict[str, Any]] = {}
-    found, peak = evidence.conventions.get("counters") or {}, evidence.conventions.get("peak") or {}
-    mfu = evidence.conventions.get("mfu") or {}
-    share = mfu.get("value")
-    if "ofu" in found:
-        entries["ofu"] = {
-            "formula": counters.OFU,
-            "value": found["ofu"]["value"],
-            "inputs": {key: _input(evidence, key) for key in ("tensor_active", "sm_clock_mhz")}
-            | {"clock_mhz": {"value": found["ofu"]["clock_mhz"], "source": found["ofu"]["scaled_to"]}},
-        }
-    if "mfu_ofu_gap" in found:
-        entries["mfu_ofu_gap"] = {
-            "formula": counters.GAP,
-            "value": found["mfu_ofu_gap"],
-            "inputs": {
-                "ofu": {"value": found["ofu"]["value"], "ref": "ofu"},
-                "mfu": {"value": share, "source": mfu["source"]},
-            },
-        }
-    if "arithmetic_intensity" in found:
-        sheet = f"{peak['kind']}: {peak['reference']}"
-        entries["arithmetic_intensity"] = {
-            "formula": counters.INTENSITY,
-            "value": found["arithmetic_intensity"]["value"],
-            "inputs": {
-                "mfu": {"value": share, "source": mfu["source"]},
-                "peak_flops": {"value": peak["flops_per_s"], "source": sheet},
-                "dram_active": _input(evidence, "dram_active"),
-                "memory_bytes_per_s": {"value": peak["memory_bytes_per_s"], "source": sheet},
             },
         }
     return entries

@@ -74,7 +74,7 @@ def _rates(passport: Mapping[str, Any], show: Numbers) -> list[tuple[str, str]]:
     if "tokens_per_s" in training:
         rows.append(("Throughput", show.measure(training["tokens_per_s"], "tokens/s")))
     if "moving_tokens_per_s" in training:
-        rows.append(("Throughput at the end", show.measure(training["moving_tokens_per_s"], "tokens/s, moving average")))
+        rows.append(("Throughput at the end, smoothed", show.measure(training["moving_tokens_per_s"], "tokens/s")))
     rows += [("Training compute", compute) for compute in _compute(passport["flops"], show)]
     if mfu := passport["efficiency"].get("mfu"):
         rows.append(("MFU", f"{text.spread(mfu, show.percent)}, {_by(mfu)}, {_peak_of(mfu)}"))

@@ -17,6 +17,7 @@ from tokenaxis.axis import build_axis
 from tokenaxis.backtest import Trial
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import TokenAxisError, printable
+from tokenaxis.pipeline.target_loss import parse_lr_schedule
 from tokenaxis.series import LossSeries
 from tokenaxis.sweep import declared as declarations
 from tokenaxis.sweep.discover import discover
@@ -92,9 +93,7 @@ def _declaration(declaration: Declaration, args: Namespace) -> Declaration:
     if args.planned_steps is not None:
         changes["planned_steps"] = args.planned_steps
     if args.lr_schedule is not None:
-        import yaml
-
-        changes["lr_schedule"] = yaml.safe_load(args.lr_schedule)
+        changes["lr_schedule"] = parse_lr_schedule(args.lr_schedule)
     return replace(declaration, **changes)
 
 

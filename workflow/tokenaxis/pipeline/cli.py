@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tokenaxis import store
 from tokenaxis.errors import TokenAxisError
+from tokenaxis.pipeline import locks, made_of
+from tokenaxis.pipeline.progress import Progress
 from tokenaxis.pipeline.runner import run_stage
 from tokenaxis.pipeline.spec import PER_RUN, STAGES
 from tokenaxis.pipeline.work import Work, from_manifest, from_params
@@ -33,14 +37,42 @@ def stage_main(stage: str, about: str, argv: list[str] | None = None) -> int:
     say = Console(args.log)
     with expected(say) as outcome:
         work = work_from(args)
-        summary = run_stage(stage, work, say, args.jobs or os.cpu_count() or 1, args.run)
+        with at_work(args, work.results, stage, work.label, say) as job:
+            progress = Progress.on_terminal(stage, work.results)
+            summary = run_stage(stage, work, say, args.jobs or os.cpu_count() or 1, args.run, progress)
+            strictly_refused = bool(summary.refused) and stage == "token_axis" and work.strict
+            job.complete = not summary.failed and not strictly_refused
         say(f"{stage}: {summary.computed} computed, {summary.current} up to date, {summary.refused} refused")
         if summary.failed:
             say(f"{stage}: {summary.failed} failed")
             outcome.status = 1
-        elif summary.refused and stage == "token_axis" and work.strict:
+        elif strictly_refused:
             raise TokenAxisError(f"{summary.refused} logs were refused and runs.strict is true")
     return outcome.status
+
+
+@dataclass
+class Job:
+    """Whether a stage brought everything up to date."""
+
+    complete: bool = False
+
+
+@contextlib.contextmanager
+def at_work(
+    args: argparse.Namespace, results: Path, stage: str, label: str, say: Callable[[str], None]
+) -> Iterator[Job]:
+    """Hold the stage while the block runs; if it completes a job of Snakemake's, note what the index was made from."""
+    with locks.stage(results, stage, label, args.run is not None, say):
+        job = Job()
+        if args.run is not None:
+            yield job
+            return
+        inputs = None if args.manifest is None else made_of.digest(results, stage, label)
+        made_of.forget(results, stage, label)
+        yield job
+        if job.complete and inputs is not None:
+            made_of.remember(results, stage, label, inputs)
 
 
 def work_from(args: argparse.Namespace) -> Work:
@@ -59,7 +91,9 @@ def runs_main(about: str, argv: list[str] | None = None) -> int:
     say = Console(args.log)
     with expected(say) as outcome:
         found, root, results, strict = _found(args)
-        content = runs.write(found, root, results)
+        with at_work(args, results, "runs", "all", say) as job:
+            content = runs.write(found, root, results)
+            job.complete = not (content["refused"] and strict)
         refusals: dict[str, list[str]] = {}
         for item in content["refused"]:
             reason = item["reason"] + (f" -- {item['remedy']}" if item["remedy"] else "")
@@ -100,7 +134,9 @@ def comparison_main(about: str, argv: list[str] | None = None) -> int:
 
         work = work_from(args)
         if not args.show:
-            say(f"comparison: {'computed' if comparison.update(work) else 'up to date'}")
+            with at_work(args, work.results, "comparison", "all", say) as job:
+                say(f"comparison: {'computed' if comparison.update(work) else 'up to date'}")
+                job.complete = True
         if args.show or args.manifest is None:
             print(comparison.console_table(work))
     return outcome.status
@@ -111,15 +147,21 @@ class Console:
 
     def __init__(self, log: Path | None):
         self.log = log
-        if log is not None:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            log.write_text("", encoding="utf-8")
+        self._write("w", "")
 
     def __call__(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
-        if self.log is not None:
-            with open(self.log, "a", encoding="utf-8") as file:
-                file.write(line + "\n")
+        self._write("a", line + "\n")
+
+    def _write(self, mode: str, text: str) -> None:
+        if self.log is None:
+            return
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            with open(self.log, mode, encoding="utf-8") as file:
+                file.write(text)
+        except OSError:
+            self.log = None  # a full disk: the console has it all, and the stage itself will say what is wrong
 
 
 class expected:
@@ -132,6 +174,8 @@ class expected:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, OSError) and error.filename is not None:
+            error = TokenAxisError(f"cannot be used: {error.strerror}", file=str(error.filename))
         if not isinstance(error, TokenAxisError):
             return False
         self.say(f"error: {error}")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tokenaxis import params, store
 from tokenaxis.errors import TokenAxisError
+from tokenaxis.pipeline import leftovers, locks, made_of
 from tokenaxis.pipeline.fingerprints import code_digest
 from tokenaxis.pipeline.ledger import drop_if_touched
-from tokenaxis.pipeline.spec import PER_RUN, STAGES
-from tokenaxis.pipeline.work import ENGINE, index_path
+from tokenaxis.pipeline.spec import PER_RUN as PER_RUN
+from tokenaxis.pipeline.spec import STAGES
+from tokenaxis.pipeline.work import code_path, index_path, listing_path, manifest_path, params_path
 from tokenaxis.stages import runs as runs_stage
 from tokenaxis.sweep.ids import shard_of
 
@@ -52,7 +55,7 @@ class Plan:
 
     def manifest(self, label: str) -> str:
         """Path of a shard's manifest."""
-        return str(self.results / ENGINE / "shards" / f"{label}.json")
+        return str(manifest_path(self.results, label))
 
     def manifests(self) -> list[str]:
         """All manifests."""
@@ -60,15 +63,15 @@ class Plan:
 
     def listing(self) -> str:
         """Path of the manifest of the whole sweep, refusals included."""
-        return str(self.results / ENGINE / "sweep.json")
+        return str(listing_path(self.results))
 
     def params(self, stage: str) -> str:
         """Path of the parameters of a stage: a file, so that no engine must remember the last ones."""
-        return str(self.results / ENGINE / "params" / f"{stage}.json")
+        return str(params_path(self.results, stage))
 
     def code(self, stage: str) -> str:
         """Path of the digest of a stage's code and data: one file for Snakemake to look at in place of fifty."""
-        return str(self.results / ENGINE / "code" / f"{stage}.sha256")
+        return str(code_path(self.results, stage))
 
 
 def settings(config: dict[str, Any], overrides: dict[str, Any], params_file: Path) -> dict[str, Any]:
@@ -114,9 +117,24 @@ def prepare(config: dict[str, Any], cores: int | None, drop_stale: bool) -> Plan
         drop_stale: False in a dry run and in a cluster job, where nothing may be dropped.
 
     Raises:
-        TokenAxisError: no directory of logs, or a declaration that does not fit its schema.
+        TokenAxisError: no directory of logs, a declaration that does not fit its schema, results that cannot be
+            written, or another Snakemake at work on the sweep.
     """
-    root, results = Path(config["logs"]), Path("results") / config["sweep"]
+    results = Path("results") / config["sweep"]
+    try:
+        if drop_stale:
+            locks.engine(results)
+            leftovers.drop(results)
+        plan = _plan(config, cores, results)
+        if drop_stale:
+            drop_stale_indexes(plan)
+    except OSError as error:
+        raise TokenAxisError(f"cannot be used: {error.strerror}", file=str(error.filename)) from error
+    return plan
+
+
+def _plan(config: dict[str, Any], cores: int | None, results: Path) -> Plan:
+    root = Path(config["logs"])
     found = runs_stage.find(config["sweep"], root, config["runs"]["ignore"], results)
     records = found["runs"]
     shards = config["runs"]["shards"]
@@ -140,19 +158,30 @@ def prepare(config: dict[str, Any], cores: int | None, drop_stale: bool) -> Plan
     for stage in STAGES.values():
         _write(plan.params(stage.name), {name: config[name] for name in stage.sections})
         store.write_text_if_changed(Path(plan.code(stage.name)), code_digest(stage.name) + "\n")
-    if drop_stale:
-        drop_stale_indexes(plan)
     return plan
 
 
 def drop_stale_indexes(plan: Plan) -> None:
-    """Drop the index of every shard of which an artifact is missing or was touched since."""
-    for stage in PER_RUN:
-        for path in plan.indexes(stage):
-            drop_if_touched(Path(path), plan.results / stage)
-    for stage in ("runs", "comparison"):
-        folder = plan.results if stage == "runs" else plan.results / stage
-        drop_if_touched(Path(plan.index(stage, "all")), folder)
+    """Drop every index that was made from other inputs, or of which an artifact is missing or was touched since.
+
+    Also one from the future: what will be written now would count as older.
+    """
+    now = time.time()
+    for stage in STAGES.values():
+        folder = plan.results if stage.name == "runs" else plan.results / stage.name
+        for label in plan.shards if stage.per_run else ["all"]:
+            index = Path(plan.index(stage.name, label))
+            if not made_of.fits(plan.results, stage.name, label) or _mtime(index) > now:
+                index.unlink(missing_ok=True)
+            else:
+                drop_if_touched(index, folder)
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _write(path: str, data: Any) -> None:

@@ -37,21 +37,21 @@ def files_digest(files: Iterable[Path], root: Path) -> str:
 
 
 def code_files(stage: Stage) -> list[Path]:
-    """The Python files that decide a stage's numbers, sorted."""
-    return _expand(stage.code, PACKAGE, ".py")
+    """The files of the library that decide what a stage writes, sorted; templates of the page count as code."""
+    return _expand(stage.code, PACKAGE, (".py", ".j2", ".css", ".js"))
 
 
 def data_files(stage: Stage) -> list[Path]:
     """The data files of the checkout that decide a stage's numbers, sorted."""
-    return _expand(stage.data, HOME, ".yaml")
+    return _expand(stage.data, HOME, (".yaml",))
 
 
-def _expand(names: Iterable[str], root: Path, ending: str) -> list[Path]:
+def _expand(names: Iterable[str], root: Path, endings: tuple[str, ...]) -> list[Path]:
     files: set[Path] = set()
     for name in names:
         path = root / name
         if path.is_dir():
-            files.update(path.rglob(f"*{ending}"))
+            files.update(file for file in path.rglob("*") if file.suffix in endings)
         elif path.exists():
             files.add(path)
     return sorted(files)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,11 +15,14 @@ from tokenaxis import store
 from tokenaxis.errors import TokenAxisError, printable
 from tokenaxis.pipeline import fingerprints
 from tokenaxis.pipeline.ledger import Ledger, stamp
+from tokenaxis.pipeline.progress import Progress, followed
 from tokenaxis.pipeline.spec import STAGES, Stage
 from tokenaxis.pipeline.work import Work
 from tokenaxis.sweep.ids import shard_of
 
 REFUSED = "refused.json"
+#: a temporary file that is older was left by a writer that was killed
+LONGEST_WRITE_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,14 @@ class Summary:
     failed: int = 0
 
 
-def run_stage(name: str, work: Work, say: Callable[[str], None], jobs: int = 1, only: str | None = None) -> Summary:
+def run_stage(
+    name: str,
+    work: Work,
+    say: Callable[[str], None],
+    jobs: int = 1,
+    only: str | None = None,
+    progress: Progress | None = None,
+) -> Summary:
     """Bring the artifacts of one stage up to date.
 
     Args:
@@ -65,9 +77,10 @@ def run_stage(name: str, work: Work, say: Callable[[str], None], jobs: int = 1, 
         say: takes a line for the console.
         jobs: processes.
         only: id of the one run to look at; then neither the index nor other runs' files are touched.
+        progress: told of every run that is done.
 
     Raises:
-        TokenAxisError: `only` names no run.
+        TokenAxisError: `only` names no run, or results cannot be written.
     """
     stage = STAGES[name]
     ledger = Ledger.load(work.index(name))
@@ -91,7 +104,7 @@ def run_stage(name: str, work: Work, say: Callable[[str], None], jobs: int = 1, 
         else:
             todo.append(task)
     refusals: dict[str, list[str]] = {}
-    for task, status, message in _each(compute, todo, jobs):
+    for task, status, message in followed(_each(compute, todo, jobs), len(todo), progress):
         if status == "refused":
             refusals.setdefault(message, []).append(task.run["name"])
         elif message:
@@ -101,8 +114,6 @@ def run_stage(name: str, work: Work, say: Callable[[str], None], jobs: int = 1, 
             continue
         summary.computed += 1
         summary.refused += status == "refused"
-        if status == "ok":
-            task.path(REFUSED).unlink(missing_ok=True)
         entries[task.run["id"]] = _entry(task, status)
     for reason, names in refusals.items():
         say(refusal_line(names, reason))
@@ -202,22 +213,34 @@ def _by_number(number: int) -> tuple[str, str]:
 
 
 def _guarded(compute: Callable[[Task], str], task: Task) -> tuple[str, str]:
-    """Compute one run; an error of any kind stays with this run."""
+    """Compute one run; an error of any kind stays with this run, apart from results that cannot be written.
+
+    What was there before and may not be written again goes first: a kill at any moment leaves the new artifact, the
+    old one or none, never a refusal beside a table.
+    """
     name = f"{task.stage.name}: {task.run['name']}"
+    _forget_former(task)
     try:
         return compute(task), ""
     except TokenAxisError as error:
+        if isinstance(error.__cause__, OSError) and task.work.results in Path(error.file or "").parents:
+            raise  # disk full, or read-only: as true of every other run
         if task.stage.name != "token_axis":
             return "failed", f"error: {name}: {error}"
+        task.path(task.stage.suffixes[-1]).unlink(missing_ok=True)
         store.write_json(
             task.path(REFUSED),
             task.stamp("refused")
             | {"name": task.run["name"], "reason": _reason(error), "remedy": error.remedy and printable(error.remedy)},
         )
-        task.path(task.stage.suffixes[-1]).unlink(missing_ok=True)
         return "refused", _reason(error) + (f" -- {printable(error.remedy)}" if error.remedy else "")
     except Exception:
         return "failed", f"error: {name}: this is a fault of tokenaxis\n{traceback.format_exc()}"
+
+
+def _forget_former(task: Task) -> None:
+    for suffix in (REFUSED, *(suffix for suffix in task.stage.suffixes if suffix == "md")):
+        task.path(suffix).unlink(missing_ok=True)
 
 
 def _reason(error: TokenAxisError) -> str:
@@ -235,13 +258,24 @@ def _prune(stage: Stage, work: Work) -> None:
     prune_folder(work.results / stage.name, ids, (*stage.suffixes, REFUSED), work.shard, work.shards)
 
 
-def prune_folder(folder: Path, run_ids: set[str], suffixes: tuple[str, ...], shard: int = 0, shards: int = 1) -> None:
-    """Delete `<run>.<suffix>` for runs that are not in `run_ids` and hash to the shard."""
+def _abandoned(temporary: Path) -> bool:
+    """Whether nobody can be writing a temporary file any more: that takes milliseconds."""
     try:
-        names = [entry.name for entry in folder.iterdir()]
+        return abs(time.time() - temporary.stat().st_mtime) > LONGEST_WRITE_S
+    except OSError:
+        return False
+
+
+def prune_folder(folder: Path, run_ids: set[str], suffixes: tuple[str, ...], shard: int = 0, shards: int = 1) -> None:
+    """Delete `<run>.<suffix>` for runs that are not in `run_ids` and hash to the shard, and leftovers of kills."""
+    try:
+        names = os.listdir(folder)
     except FileNotFoundError:
         return
     for name in names:
+        if store.TEMPORARY in name and _abandoned(folder / name):
+            (folder / name).unlink(missing_ok=True)
+            continue
         for suffix in sorted(suffixes, key=len, reverse=True):
             if name.endswith(f".{suffix}"):
                 run_id = name[: -len(suffix) - 1]

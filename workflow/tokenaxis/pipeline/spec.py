@@ -36,7 +36,12 @@ _FACTS = (*_BASE, "facts", "redaction.py", "shapes", "hardware.py", "conventions
 STAGES: dict[str, Stage] = {
     stage.name: stage
     for stage in (
-        Stage("runs", sections=("runs",), per_run=False, code=(*_BASE, *_STORE, "readers", "sweep", "stages/runs.py")),
+        Stage(
+            "runs",
+            sections=("runs",),
+            per_run=False,
+            code=(*_BASE, *_STORE, "readers", "redaction.py", "shapes", "sweep", "stages/runs.py"),
+        ),
         Stage(
             "token_axis",
             sections=("token_axis",),

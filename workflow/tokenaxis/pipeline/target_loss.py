@@ -99,9 +99,30 @@ def _axis(
         tokens_per_step=args.batch_size or None,
         batch_schedule=schedule,
         fit_start_step=args.fit_start_step,
+        lr_schedule=parse_lr_schedule(args.lr_schedule),
+        planned_steps=args.planned_steps,
     )
     raw = readers.read(path, declaration)
     return build_axis(raw, declaration, path, params["token_axis"]["tokens_convention"]), declaration, loss
+
+
+def parse_lr_schedule(text: str | None) -> dict[str, Any] | None:
+    """A schedule written as YAML on the command line.
+
+    Raises:
+        TokenAxisError: it is no mapping.
+    """
+    if text is None:
+        return None
+    import yaml
+
+    try:
+        schedule = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise TokenAxisError(f"--lr-schedule is not YAML: {error}") from None
+    if not isinstance(schedule, dict):
+        raise TokenAxisError("--lr-schedule is no mapping", remedy="write e.g. '{kind: cosine, final: 0.1}'")
+    return schedule
 
 
 def _series(axis: TokenAxis, declaration: Declaration, args: Namespace, loss: str) -> LossSeries:

@@ -56,6 +56,26 @@ def index_path(results: Path, stage: str, label: str) -> Path:
     return results / ENGINE / "index" / stage / f"{label}.json"
 
 
+def manifest_path(results: Path, label: str) -> Path:
+    """The runs of a shard, for Snakemake's jobs."""
+    return results / ENGINE / "shards" / f"{label}.json"
+
+
+def listing_path(results: Path) -> Path:
+    """The manifest of the whole sweep, refusals included."""
+    return results / ENGINE / "sweep.json"
+
+
+def params_path(results: Path, stage: str) -> Path:
+    """The sections of params.yaml that a stage uses."""
+    return results / ENGINE / "params" / f"{stage}.json"
+
+
+def code_path(results: Path, stage: str) -> Path:
+    """The digest of a stage's code and data."""
+    return results / ENGINE / "code" / f"{stage}.sha256"
+
+
 def from_manifest(manifest: Path, section_file: Path) -> Work:
     """A shard, as Snakemake hands it over: a manifest and a file with sections of params.yaml.
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import TokenAxisError
-from tokenaxis.readers.base import RawLog, Reader, Sample
+from tokenaxis.readers.base import IntervalMean, RawLog, Reader, Sample
 from tokenaxis.readers.content import sample
 from tokenaxis.readers.recognition import Recognition, recognise
 from tokenaxis.readers.registry import all_readers, by_name, code_digest
 
 __all__ = [
+    "IntervalMean",
     "RawLog",
     "Reader",
     "Recognition",
@@ -30,13 +31,16 @@ __all__ = [
 all = all_readers
 
 
-def read(path: str, declaration: Declaration | None = None, reader: Reader | None = None) -> RawLog:
+def read(
+    path: str, declaration: Declaration | None = None, reader: Reader | None = None, part: str | None = None
+) -> RawLog:
     """The rows of one log.
 
     Args:
         path: the file.
         declaration: what the user declares about it.
         reader: the reader to use; None = the declared one, else the recognised one.
+        part: which of the runs in the file, where it holds several (see `Reader.parts`).
 
     Raises:
         TokenAxisError: the file is no log, cannot be read, or lacks something; it names the file and the remedy.
@@ -50,7 +54,11 @@ def read(path: str, declaration: Declaration | None = None, reader: Reader | Non
             if found.reader is None:
                 raise TokenAxisError(f"is not a training log: {found.passed_over}", remedy="declare its `format:`")
             reader = found.reader
-        return reader.read(path, declaration)
+        if part is None:
+            return reader.read(path, declaration)
+        if reader.read_part is None:
+            raise TokenAxisError(f"is in format {reader.name}, which holds one run a file")
+        return reader.read_part(path, declaration, part)
     except TokenAxisError as error:
         raise error.within(path) from error.__cause__
     except OSError as error:

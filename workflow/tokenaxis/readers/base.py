@@ -37,6 +37,20 @@ class Sample:
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class IntervalMean:
+    """A column whose values are means over the steps since its value before.
+
+    Attributes:
+        steps: steps of an interval where the log says so, else None: as many as lie between two values.
+        counted_after: the row's step counts the updates done, the interval's last one included (HF Trainer, Megatron);
+            else it is the step of the interval's last batch.
+    """
+
+    steps: float | None = None
+    counted_after: bool = False
+
+
 @dataclass
 class RawLog:
     """Rows of one file in file order, before attempts are joined and before there is a token axis.
@@ -55,6 +69,9 @@ class RawLog:
             itself, "detected" for what the reader concluded.
         warnings: oddities in words.
         tokens_convention: "before" or "after" if the format defines what its tokens column counts, else None.
+        means: columns that hold means over an interval that ends with the row's step.
+        started: seconds since the epoch at elapsed_s = 0, where the format says so; tells whether two files of one run
+            were written at the same time.
     """
 
     format: str
@@ -67,6 +84,8 @@ class RawLog:
     facts: list[tuple[str, Any, str, str | None]] = field(default_factory=list)
     warnings: list[Notice] = field(default_factory=list)
     tokens_convention: str | None = None
+    means: dict[str, IntervalMean] = field(default_factory=dict)
+    started: float | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +100,8 @@ class Reader:
         lacks: sample -> what is missing in a file that looks like this format and cannot be read, or None when it does
             not look like it; asked only when no reader is confident.
         last_resort: `sniff` is dear or generous, and is asked only when no other reader is confident.
+        parts: path -> names of the runs in the file, for formats in which one file may hold several; cheap as `sniff`.
+        read_part: (path, declaration, part) -> RawLog of one of them.
     """
 
     name: str
@@ -89,3 +110,5 @@ class Reader:
     read: Callable[[str, Declaration], RawLog]
     lacks: Callable[[Sample], TokenAxisError | None] | None = None
     last_resort: bool = False
+    parts: Callable[[str], list[str]] | None = None
+    read_part: Callable[[str, Declaration, str], RawLog] | None = None

@@ -28,7 +28,7 @@ def find(sweep: str, root: Path, ignore: list[str], results: Path) -> dict[str, 
     Raises:
         TokenAxisError: no such directory, or a declaration file that does not fit its schema.
     """
-    declaration = declared.load(sweep, results / ENGINE / "valid")
+    declaration = declared.load(sweep, results / ENGINE / "valid", root)
     found = discover.discover(root, declaration, ignore, results / ENGINE / "discovery.json")
     return {
         "sweep": sweep,

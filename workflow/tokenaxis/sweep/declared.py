@@ -10,6 +10,8 @@ from typing import Any
 from tokenaxis import params
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import TokenAxisError
+from tokenaxis.sweep import models
+from tokenaxis.sweep.patterns import GroupRule, Place, place_of
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,22 @@ class SweepDeclaration:
         loss: the loss column that its runs are compared on, or None.
         ignore: glob patterns of paths below the sweep directory that are passed over.
         entries: (pattern, keys) in order; later ones win key by key, and within `columns` and `facts`.
+        root: the sweep directory, where models' files are looked for first; None: only the working directory.
+        cache: a folder that remembers what models' files hold, or None.
+        defaults: how many of the entries, from the first on, are for every run.
+        groups: which files make one run.
+        separate: glob patterns of paths that are runs of their own, whatever their names suggest.
     """
 
     targets: tuple[float, ...] | None = None
     loss: str | None = None
     ignore: tuple[str, ...] = ()
     entries: tuple[tuple[str, dict[str, Any]], ...] = ()
+    root: Path | None = None
+    cache: Path | None = None
+    defaults: int = 0
+    groups: tuple[GroupRule, ...] = ()
+    separate: tuple[str, ...] = ()
 
     def ignores(self, path: str) -> bool:
         """Whether a path (relative to the sweep directory) is passed over."""
@@ -37,21 +49,52 @@ class SweepDeclaration:
         declared = {"targets": None if self.targets is None else list(self.targets), "loss": self.loss}
         return {key: value for key, value in declared.items() if value is not None}
 
-    def of(self, path: str) -> Declaration:
-        """What is declared for the log at `path` (relative to the sweep directory).
+    def is_separate(self, path: str) -> bool:
+        """Whether a path is declared to be a run of its own."""
+        return any(fnmatch.fnmatchcase(path, pattern) for pattern in self.separate)
+
+    def group_of(self, path: str) -> Place | None:
+        """The run that a path is declared to belong to."""
+        return place_of(path, self.groups)
+
+    def forced_format(self, path: str) -> str | None:
+        """The format declared for just this path, or for some like it; what is declared for every run forces none."""
+        formats = [
+            keys["format"]
+            for pattern, keys in self.entries[self.defaults :]
+            if "format" in keys and fnmatch.fnmatchcase(path, pattern)
+        ]
+        return formats[-1] if formats else None
+
+    def columns_of(self, path: str) -> dict[str, str]:
+        """The columns declared for a path."""
+        columns: dict[str, str] = {}
+        for pattern, keys in self.entries:
+            if "columns" in keys and fnmatch.fnmatchcase(path, pattern):
+                columns |= keys["columns"]
+        return columns
+
+    def of(self, *paths: str) -> Declaration:
+        """What is declared for a run.
+
+        Args:
+            paths: its files, relative to the sweep directory, and its name; an entry counts if it fits one of them.
 
         Raises:
-            TokenAxisError: a model that is named has no file, or a schedule is not ascending.
+            TokenAxisError: a model's file is missing or unreadable, or a schedule is not ascending.
         """
         merged: dict[str, Any] = {"columns": {}, "facts": {}}
         for pattern, keys in self.entries:
-            if not fnmatch.fnmatchcase(path, pattern):
+            if not any(fnmatch.fnmatchcase(path, pattern) for path in paths):
                 continue
             for key, value in keys.items():
                 if key in ("columns", "facts"):
                     merged[key] = merged[key] | value
                 elif key == "model":
-                    merged["facts"] = merged["facts"] | _model_facts(value)
+                    merged["facts"] = merged["facts"] | models.facts(value, self.root, self.cache)
+                elif key == "price_per_gpu_hour":
+                    price = {"price_per_gpu_hour": value["value"], "price_currency": value["currency"]}
+                    merged["facts"] = merged["facts"] | price
                 elif key == "batch_schedule":
                     merged[key] = parse_schedule(value)
                 else:
@@ -59,12 +102,13 @@ class SweepDeclaration:
         return Declaration.from_dict(merged)
 
 
-def load(sweep: str, seen: Path | None = None) -> SweepDeclaration:
+def load(sweep: str, seen: Path | None = None, root: Path | None = None) -> SweepDeclaration:
     """The declarations of a sweep; empty when there is no file.
 
     Args:
         sweep: name of the sweep.
-        seen: folder that remembers which contents were found valid.
+        seen: folder that remembers which contents were found valid, and what models' files hold.
+        root: the sweep directory, which paths of models may be relative to.
 
     Raises:
         TokenAxisError: the file does not fit workflow/schemas/sweep.schema.json, naming the key.
@@ -74,6 +118,7 @@ def load(sweep: str, seen: Path | None = None) -> SweepDeclaration:
         return SweepDeclaration()
     data = params.validate(params.load_yaml(path), "sweep.schema.json", str(path), seen) or {}
     entries = [("*", data["defaults"])] if data.get("defaults") else []
+    defaults = len(entries)
     entries += [(entry["match"], {k: v for k, v in entry.items() if k != "match"}) for entry in data.get("runs", [])]
     targets = data.get("targets")
     return SweepDeclaration(
@@ -81,6 +126,11 @@ def load(sweep: str, seen: Path | None = None) -> SweepDeclaration:
         data.get("loss"),
         tuple(data.get("ignore", ())),
         tuple(entries),
+        root,
+        seen,
+        defaults,
+        tuple(GroupRule.parsed(rule, str(path)) for rule in data.get("groups", ())),
+        tuple(data.get("separate", ())),
     )
 
 
@@ -100,13 +150,3 @@ def parse_schedule(stages: list[Any]) -> tuple[tuple[float, float], ...]:
             raise TokenAxisError(f"a batch schedule takes non-negative tokens and positive batches, got {stage!r}")
         parsed.append((start, batch))
     return tuple(sorted(parsed))
-
-
-def _model_facts(name: str) -> dict[str, Any]:
-    path = params.find(f"configs/models/{name}.yaml")
-    if "/" in name or not path.exists():
-        known = sorted(file.stem for file in (params.HOME / "configs" / "models").glob("*.yaml"))
-        raise TokenAxisError(
-            f"declares model {name!r}, and configs/models has no such file", remedy=f"one of: {', '.join(known)}"
-        )
-    return dict((params.load_yaml(path) or {}).get("facts", {}))

@@ -1,4 +1,4 @@
-"""The runs of a sweep directory: which files are logs, in which format, and why the others are not.
+"""The runs of a sweep directory: which files are logs, which of them make one run, and why the others are not.
 
 This runs each time the Snakefile is parsed, on the main machine and in every cluster job. So a file that was seen
 before costs a stat, and nothing here imports numpy or pyarrow.
@@ -6,55 +6,27 @@ before costs a stat, and nothing here imports numpy or pyarrow.
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from tokenaxis import readers, store
+from tokenaxis import readers
 from tokenaxis.errors import TokenAxisError, printable
 from tokenaxis.pipeline.hashes import file_stamp
+from tokenaxis.sweep import beside
 from tokenaxis.sweep.declared import SweepDeclaration
+from tokenaxis.sweep.folders import walk
+from tokenaxis.sweep.grouping import group
 from tokenaxis.sweep.ids import run_ids
+from tokenaxis.sweep.known import Known
+from tokenaxis.sweep.model import Discovery, Group, LogFile, Run, Seen
 
-
-@dataclass(frozen=True)
-class LogFile:
-    """One file below the sweep directory: path relative to it, bytes, and a stamp that changes with its content.
-
-    The stamp holds mtime and ctime: tools that copy a tree restore the mtime, nothing restores the ctime.
-    """
-
-    path: str
-    bytes: int
-    stamp: str
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a sweep: its id, shown name, reader's name, files, and what was declared for it."""
-
-    id: str
-    name: str
-    format: str
-    files: tuple[LogFile, ...]
-    declared: dict[str, Any]
-
-
-@dataclass
-class Discovery:
-    """What was found: runs, files that look like logs but cannot be used, and files that are no logs."""
-
-    runs: list[Run] = field(default_factory=list)
-    refused: list[dict[str, Any]] = field(default_factory=list)
-    passed_over: list[dict[str, str]] = field(default_factory=list)
+__all__ = ["Discovery", "LogFile", "Run", "discover"]
 
 
 def discover(root: Path, declared: SweepDeclaration, ignore: list[str], cache: Path | None = None) -> Discovery:
-    """Look at every file below `root`.
+    """Look at every file below `root`, and say which make which run.
 
     Args:
         root: the sweep directory.
@@ -69,105 +41,124 @@ def discover(root: Path, declared: SweepDeclaration, ignore: list[str], cache: P
         raise TokenAxisError(
             "is not a directory of raw logs", file=str(root), remedy="give one: --config logs=DIR sweep=NAME"
         )
-    known = _Known(cache)
+    known = Known(root, cache)
     found = Discovery()
-    logs: list[tuple[LogFile, str]] = []
-    for path, entry_stat in sorted(_walk(root, ignore, found)):
-        name = printable(path)
-        if declared.ignores(path):
-            found.passed_over.append({"name": name, "reason": "ignored by declaration"})
-        elif not stat.S_ISREG(entry_stat.st_mode):
-            found.passed_over.append({"name": name, "reason": "not a regular file"})
-        else:
-            log = LogFile(path, entry_stat.st_size, file_stamp(entry_stat))
-            kind, detail = known.look(root, log)
-            if kind == "passed_over":
-                found.passed_over.append({"name": name, "reason": detail[0]})
-            elif kind == "refused" and declared.of(path).format is None:
-                found.refused.append({"name": name, "reason": detail[0], "remedy": detail[1]})
-            else:
-                logs.append((log, detail[0]))
-    for (log, format_name), run_id in zip(logs, run_ids([log.path for log, _ in logs]), strict=True):
-        _add(found, log, format_name, run_id, declared)
+    logs, empty_events, settings = _look(root, declared, ignore, known, found)
+    logs = _without_copies(logs, known, found)
+    groups = group(logs, declared, known.extent)
+    _place_empty_events(empty_events, groups, found)
+    beside_of = beside.settings_of(groups, settings)
+    for number, (one, run_id) in enumerate(zip(groups, run_ids([one.key for one in groups]), strict=True)):
+        _add(found, one, run_id, declared, tuple(beside_of.get(number, ())))
+    for names in (found.refused, found.passed_over):
+        names.sort(key=lambda entry: entry["name"])
     known.save()
     return found
 
 
-def _add(found: Discovery, log: LogFile, format_name: str, run_id: str, declared: SweepDeclaration) -> None:
-    name = printable(log.path)
+def _look(
+    root: Path, declared: SweepDeclaration, ignore: list[str], known: Known, found: Discovery
+) -> tuple[list[Seen], list[LogFile], list[LogFile]]:
+    """(logs, event files without a scalar, files that may state settings); the rest goes to `found`."""
+    logs: list[Seen] = []
+    empty_events: list[LogFile] = []
+    settings: list[LogFile] = []
+    for path, entry_stat in sorted(walk(root, ignore, found)):
+        name = printable(path)
+        if declared.ignores(path):
+            found.passed_over.append({"name": name, "reason": "ignored by declaration"})
+            continue
+        if not stat.S_ISREG(entry_stat.st_mode):
+            found.passed_over.append({"name": name, "reason": "not a regular file"})
+            continue
+        log = LogFile(path, entry_stat.st_size, file_stamp(entry_stat))
+        kind, detail = known.look(log)
+        if kind != "log":
+            kind, detail = _again(log, kind, detail, declared, known)
+        if kind == "log":
+            logs.append(Seen(log, detail[0], tuple(detail[1])))
+        elif kind == "refused" and "tfevents" in os.path.basename(path):
+            empty_events.append(log)
+            found.refused.append({"name": name, "reason": detail[0], "remedy": detail[1]})
+        elif kind == "refused":
+            found.refused.append({"name": name, "reason": detail[0], "remedy": detail[1]})
+        else:
+            if beside.states_settings(path):
+                settings.append(log)
+            found.passed_over.append({"name": name, "reason": detail[0]})
+    return logs, empty_events, settings
+
+
+def _again(
+    log: LogFile, kind: str, detail: list, declared: SweepDeclaration, known: Known
+) -> tuple[str, list]:
+    """A file that is no log by itself, with what is declared for it."""
+    if not declared.entries:
+        return kind, detail
+    forced = declared.forced_format(log.path)
+    if forced is not None:
+        return "log", [forced, []]
+    columns = declared.columns_of(log.path)
+    if columns:
+        again = known.look(log, columns)
+        if again[0] != "passed_over":
+            kind, detail = again
+    if kind == "refused":
+        try:
+            declared_format = declared.of(log.path).format
+        except TokenAxisError:
+            declared_format = None
+        if declared_format is not None:
+            return "log", [declared_format, []]
+    return kind, detail
+
+
+def _without_copies(logs: Sequence[Seen], known: Known, found: Discovery) -> list[Seen]:
+    """Logs without those that hold the same bytes as an earlier one; only files alike at both ends are hashed."""
+    alike: dict[tuple[int, int], list[Seen]] = {}
+    for seen in logs:
+        alike.setdefault((seen.log.bytes, known.checksum(seen.log)), []).append(seen)
+    copies: dict[str, str] = {}
+    for members in alike.values():
+        originals: dict[str, str] = {}
+        for seen in members if len(members) > 1 else ():
+            digest = known.sha256(seen.log)
+            if digest is not None and originals.setdefault(digest, seen.log.path) != seen.log.path:
+                copies[seen.log.path] = originals[digest]
+    for path, original in copies.items():
+        found.passed_over.append({"name": printable(path), "reason": f"same bytes as {printable(original)}"})
+    return [seen for seen in logs if seen.log.path not in copies]
+
+
+def _place_empty_events(empty: Sequence[LogFile], groups: Sequence[Group], found: Discovery) -> None:
+    """Event files without a scalar beside others of their folder are no trouble: the run was started again."""
+    if not empty:
+        return
+    runs = {os.path.dirname(log.path): one.name for one in groups if one.format == "tensorboard" for log in one.files}
+    for log in empty:
+        run = runs.get(os.path.dirname(log.path))
+        if run is not None:
+            name = printable(log.path)
+            found.refused = [entry for entry in found.refused if entry["name"] != name]
+            reason = f"an event file without a scalar, beside those of run {printable(run)}"
+            found.passed_over.append({"name": name, "reason": reason})
+
+
+def _add(
+    found: Discovery, one: Group, run_id: str, declared: SweepDeclaration, facts_from: tuple[LogFile, ...]
+) -> None:
+    name, format_name = printable(one.name), one.format
     try:
-        declaration = declared.of(log.path)
+        declaration = declared.of(one.name, *(log.path for log in one.files))
         if declaration.format is not None:
             format_name = readers.by_name(declaration.format).name
+        else:
+            readers.by_name(format_name)
     except TokenAxisError as error:
         found.refused.append({"name": name, "reason": printable(error.reason), "remedy": error.remedy})
         return
-    found.runs.append(Run(run_id, name, format_name, (log,), declaration.as_dict()))
-
-
-def _walk(root: Path, ignore: list[str], found: Discovery) -> Iterator[tuple[str, os.stat_result]]:
-    """(path relative to root, stat) of every file, links followed, each folder once (a link may lead back up)."""
-    visited: set[tuple[int, int]] = set()
-    folders = [("", os.stat(root))]
-    while folders:
-        folder, folder_stat = folders.pop()
-        if (folder_stat.st_dev, folder_stat.st_ino) in visited:
-            continue
-        visited.add((folder_stat.st_dev, folder_stat.st_ino))
-        try:
-            entries = list(os.scandir(root / folder))
-        except OSError as error:
-            found.refused.append(_unreadable(folder, error))
-            continue
-        for entry in entries:
-            if any(fnmatch.fnmatchcase(entry.name, pattern) for pattern in ignore):
-                continue
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            try:
-                entry_stat = entry.stat()
-            except OSError as error:
-                found.refused.append(_unreadable(path, error))
-                continue
-            if stat.S_ISDIR(entry_stat.st_mode):
-                folders.append((path, entry_stat))
-            else:
-                yield path, entry_stat
-
-
-def _unreadable(path: str, error: OSError) -> dict[str, Any]:
-    return {"name": printable(path), "reason": f"cannot be read: {error.strerror}", "remedy": None}
-
-
-class _Known:
-    """What was seen of a file before, so that looking again costs nothing."""
-
-    def __init__(self, cache: Path | None):
-        self.cache = cache
-        stored = (store.read_json(cache) if cache else None) or {}
-        self.code = readers.code_digest()
-        self.files: dict[str, list[Any]] = stored.get("files", {}) if stored.get("code") == self.code else {}
-        self.seen: dict[str, list[Any]] = {}
-
-    def look(self, root: Path, log: LogFile) -> tuple[str, list[Any]]:
-        """("log", [format]), ("refused", [reason, remedy]) or ("passed_over", [reason])."""
-        entry = self.files.get(log.path)
-        if entry is None or entry[:2] != [log.bytes, log.stamp]:
-            entry = [log.bytes, log.stamp, *_recognise(root / log.path)]
-        self.seen[log.path] = entry
-        return entry[2], entry[3]
-
-    def save(self) -> None:
-        if self.cache is not None and self.seen != self.files:
-            store.write_text(self.cache, store.to_json({"code": self.code, "files": self.seen}, indent=None))
-
-
-def _recognise(path: Path) -> tuple[str, list[Any]]:
-    try:
-        recognition = readers.recognise(readers.sample(str(path)))
-    except OSError as error:
-        return "refused", [f"cannot be read: {error.strerror}", None]
-    if recognition.reader is not None:
-        return "log", [recognition.reader.name]
-    if recognition.refused is not None:
-        return "refused", [printable(recognition.refused.reason), recognition.refused.remedy]
-    return "passed_over", [recognition.passed_over]
+    because = None if one.because is None else printable(one.because)
+    part = None if one.part is None else one.part
+    found.runs.append(
+        Run(run_id, name, format_name, one.files, declaration.as_dict(), part, one.join, because, facts_from)
+    )

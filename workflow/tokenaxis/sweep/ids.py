@@ -28,8 +28,13 @@ def run_ids(paths: Sequence[str]) -> list[str]:
     ]
 
 
+def without_ending(path: str) -> str:
+    """A log's path without `.csv`, `.jsonl.gz` and the like."""
+    return _LOG_ENDINGS.sub("", path.replace(os.sep, "/"), count=1)
+
+
 def _slug(path: str) -> str:
-    stem = _LOG_ENDINGS.sub("", path.replace(os.sep, "/"), count=1).strip("/")
+    stem = without_ending(path).strip("/")
     plain = stem.replace("/", "--")
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).lstrip(".-")[:_LONGEST]
     if slug != plain or not slug or _RESERVED.match(slug):

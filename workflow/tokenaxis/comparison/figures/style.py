@@ -30,6 +30,8 @@ CSS_VARIABLES = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper", OTHER
 #: figures are drawn this wide (inches) at 100 dots per inch on screen, and at PNG_DPI in the png files
 WIDTH, PNG_DPI = 9.0, 160
 NAME_LENGTH = 30
+#: more grey lines than this only blacken a figure
+MOST_GREY = 200
 
 _RC: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],  # ships with matplotlib: the same shapes on every machine
@@ -120,6 +122,12 @@ def rendered(figure: Figure, kind: str) -> bytes:
 def shown_name(run: str) -> str:
     """A run's name for a label: one line, not too long."""
     return elided(printable(run), NAME_LENGTH)
+
+
+def shown_runs(runs: Sequence[str], palette: Palette) -> set[str]:
+    """The runs of a static figure: every coloured one, and of the grey ones at most MOST_GREY, evenly spaced."""
+    grey = [run for run in runs if run not in palette]
+    return {run for run in runs if run in palette} | set(grey[:: max(1, -(-len(grey) // MOST_GREY))])
 
 
 class Palette:

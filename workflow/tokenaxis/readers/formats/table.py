@@ -149,7 +149,9 @@ def read_body(
     if not len(parsed.lines):
         raise TokenAxisError("has a header and no row: no data", remedy="remove it, or wait until it holds rows")
     parsed.notices[:0] = content.notices
-    return finish(parsed, found, reader, tokens_per_step)
+    log = finish(parsed, found, reader, tokens_per_step)
+    log.names = {canonical: dialect.as_written(name) for canonical, name in log.names.items()}
+    return log
 
 
 def _torn(source: bytes | str, end: int, dialect: Dialect, cut: bool) -> int | None:

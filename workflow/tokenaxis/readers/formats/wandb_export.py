@@ -1,7 +1,7 @@
 """CSV that Weights & Biases exports from a chart: `"Step","RUN - train/loss","RUN - train/loss__MIN",...`.
 
-Runs stand side by side, each with MIN and MAX twins; one run is read, the only one or the one that a declared column
-belongs to. `Step` is the number of the log call there, which is not the optimizer step unless each step was logged.
+Runs stand side by side, each with MIN and MAX twins; each is a part of the file and a run of its own. `Step` is the
+number of the log call there, which is not the optimizer step unless each step was logged.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ NAME = "wandb-export"
 _TWIN = re.compile(r"__(MIN|MAX)$")
 _SEPARATOR = " - "
 _SHOWN = 6
+#: bytes in which the header of many runs is looked for
+_HEADER = 1 << 22
 
 
 def sniff(sample: Sample) -> int:
@@ -40,11 +42,41 @@ def read(path: str, declaration: Declaration) -> RawLog:
     Raises:
         TokenAxisError: it holds several runs and no declared column says which.
     """
+    return _read(path, declaration, None)
+
+
+def read_part(path: str, declaration: Declaration, part: str) -> RawLog:
+    """Read the run `part` of an export.
+
+    Raises:
+        TokenAxisError: it has no such run, or no loss of it.
+    """
+    return _read(path, declaration, part)
+
+
+def parts(path: str) -> list[str]:
+    """The runs of an export, in the order of their columns; empty when the header cannot be read.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    with open(path, "rb") as stream:
+        head = stream.read(_HEADER)
+    try:
+        dialect = detect(head, {})
+    except TokenAxisError:
+        return []
+    return [] if dialect is None else _runs(dialect)
+
+
+def _read(path: str, declaration: Declaration, part: str | None) -> RawLog:
     content = read_content(path)
-    dialect = detect(content.data[: 1 << 22], declaration.columns)
+    dialect = detect(content.data[:_HEADER], declaration.columns)
     if dialect is None:
         raise TokenAxisError("is not a table: its first line names no columns")
-    run = _run(dialect, declaration)
+    run = _run(dialect, declaration) if part is None else part
+    if part is not None and part not in _runs(dialect):
+        raise TokenAxisError(f"holds no run {part!r} any more", remedy="start the engine again")
     found = _naming(dialect, run, declaration)
     if not found.has_step(declaration.tokens_per_step):
         raise naming.missing_column("step", dialect.names)
@@ -66,8 +98,12 @@ def _owner(name: str) -> str | None:
     return name.rsplit(_SEPARATOR, 1)[0] if _SEPARATOR in name else None
 
 
+def _runs(dialect: Dialect) -> list[str]:
+    return list(dict.fromkeys(run for name in dialect.names if (run := _owner(name)) is not None))
+
+
 def _run(dialect: Dialect, declaration: Declaration) -> str:
-    runs = list(dict.fromkeys(run for name in dialect.names if (run := _owner(name)) is not None))
+    runs = _runs(dialect)
     declared = {_owner(name) for name in declaration.columns.values()} - {None}
     chosen = [run for run in runs if run in declared]
     if len(chosen) == 1:
@@ -120,4 +156,11 @@ def _drop_rows_of_other_runs(log: RawLog) -> None:
     log.lines = log.lines[keep]
 
 
-READER = Reader(NAME, "CSV export of a Weights & Biases chart", sniff, read)
+READER = Reader(
+    NAME,
+    "CSV export of a Weights & Biases chart, one run or several side by side",
+    sniff,
+    read,
+    parts=parts,
+    read_part=read_part,
+)

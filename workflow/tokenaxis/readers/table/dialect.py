@@ -24,6 +24,7 @@ class Dialect:
     Attributes:
         delimiter: one character; " " stands for any run of blanks.
         names: the header's cells, trimmed.
+        written: the header's cells as they stand, blanks around them included.
         header_line: 1-based line of the header.
         body_start: byte at which the line after the header begins.
         header: the header line, stripped.
@@ -38,6 +39,12 @@ class Dialect:
     header: str
     rows: tuple[tuple[str, ...], ...]
     decimal_comma: bool
+    written: tuple[str, ...] = ()
+
+    def as_written(self, name: str) -> str:
+        """A trimmed name as the file has it; as it is where that is not one name."""
+        found = {own for trimmed, own in zip(self.names, self.written, strict=True) if trimmed == name}
+        return found.pop() if len(found) == 1 else name
 
 
 def detect(data: bytes, declared: Mapping[str, str] | None = None) -> Dialect | None:
@@ -49,10 +56,11 @@ def detect(data: bytes, declared: Mapping[str, str] | None = None) -> Dialect | 
     delimiter = _delimiter(header, declared or {})
     if delimiter is None:
         return None
-    names = tuple(name.strip() for name in split(header, delimiter))
+    written = tuple(split(header, delimiter))
+    names = tuple(name.strip() for name in written)
     rows = tuple(tuple(split(line, delimiter)) for _, _, line in lines[1:] if not is_rule(line))
     decimal_comma = delimiter != "," and _has_decimal_comma(rows)
-    return Dialect(delimiter, names, number, end, header, rows, decimal_comma)
+    return Dialect(delimiter, names, number, end, header, rows, decimal_comma, written)
 
 
 def split(line: str, delimiter: str) -> list[str]:

@@ -1,0 +1,106 @@
+"""Planted truths and speed: what the laws claim, measured.
+
+    python scripts/check_laws.py [coverage] [squares] [speed] [--runs 500]
+
+coverage: share of nominal intervals that hold the truth, for planted power laws (exponents drawn from the prior) under
+white, autocorrelated, heavy-tailed and spiky noise; the interval's terms for model error and for reading the truth off
+noisy rows are off, as exact crossings of planted laws have neither.
+squares: sum of squares of the variable projection against scipy's curve_fit on random fits, degenerate ones included.
+speed: stability sweep of every window against refitting each with curve_fit, in this process.
+"""
+
+import argparse
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy loads: one thread, for ratios that mean something
+
+import numpy as np
+
+from tokenaxis import laws, params
+from tokenaxis.laws import noise as noise_terms
+from tokenaxis.laws import planted
+from tokenaxis.laws.projection import Problem, optimum
+from tokenaxis.windows import every_window
+
+
+def coverage(runs: int) -> None:
+    fits = params.load_yaml(params.find("params.yaml"))["fits"] | {"horizon_sd": 0.0}
+    noise_terms.READING = np.inf
+    print(f"coverage over {runs} planted runs each: nominal 50%, 80%, 90%; without an interval")
+    for noise in planted.NOISES:
+        rng = np.random.default_rng(planted.NOISES.index(noise))
+        held, without = np.zeros(3), 0
+        for _ in range(runs):
+            run = planted.run(noise, rng, fits["prior_exponent"], fits["prior_exponent_sd"])
+            fitted = laws.get("power").fit(run.series, fits)
+            found = fitted.predict(run.target) if isinstance(fitted, laws.Fitted) else None
+            if found is None or found.interval_at is None:
+                without += 1
+                continue
+            bounds = [found.interval_at(level) for level in (0.5, 0.8, 0.9)]
+            held += [low <= run.tokens and (high is None or run.tokens <= high) for low, high in bounds]
+        shares = " ".join(f"{share:.3f}" for share in held / (runs - without))
+        print(f"  {noise:8} {shares}   {without}", flush=True)
+
+
+def squares(runs: int) -> None:
+    worse, failed, worst = 0, 0, -np.inf
+    for number in range(runs):
+        x, loss = planted.problem(number)
+        theirs = planted.curve_fit_squares(x, loss)
+        failed += not np.isfinite(theirs)
+        found = optimum(Problem.of(np.log(x), loss, np.ones(len(x)), float(loss.min())))
+        ours = float(((found.loss(np.log(x)) - loss) ** 2).sum())
+        total = float(((loss - loss.mean()) ** 2).sum())
+        if np.isfinite(theirs) and theirs > 1e-18 * total:  # below, both are exact and in the order of rounding
+            worst = max(worst, (ours - theirs) / theirs)
+            worse += ours > theirs * (1 + 1e-9)
+    print(
+        f"squares: {runs} random fits, worse than curve_fit beyond 1e-9: {worse}; largest relative excess {worst:.1e};"
+    )
+    print(f"  curve_fit failed on {failed}")
+
+
+def speed() -> None:
+    print("speed: rows x windows, seconds for all windows, curve_fit extrapolated from 12 windows, ratio")
+    for rows, windows in ((10_000, 300), (100_000, 3000), (1_000_000, 3000)):
+        x = np.linspace(0.02, rows / 1000, rows)
+        loss = 2 + 0.6 * x**-0.35 + 0.03 * np.random.default_rng(1).standard_normal(rows)
+        ends = np.linspace(rows // 10, rows, windows).astype(int)
+        upper = np.minimum.accumulate(loss)[ends - 1]
+        for _ in range(2):  # the second call: memory is there, as curve_fit's is after its first window
+            start = time.perf_counter()
+            every_window(np.log(x), loss, None, np.zeros(windows, int), ends, upper=upper)
+            ours = time.perf_counter() - start
+        if rows > 100_000:
+            print(f"  {rows:>9,} x {windows}: {ours:.2f} s", flush=True)
+            continue
+        some = ends[np.linspace(0, windows - 1, 12).astype(int)]
+        start = time.perf_counter()
+        for end in some:
+            planted.curve_fit_squares(x[:end], loss[:end])
+        theirs = (time.perf_counter() - start) * windows / len(some)
+        print(f"  {rows:>9,} x {windows}: {ours:.3f} s, {theirs:.0f} s, {theirs / ours:,.0f} times", flush=True)
+    import resource
+
+    print(f"  peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("what", nargs="*", help="coverage, squares, speed (default: all)")
+    options.add_argument("--runs", type=int, default=500)
+    args = options.parse_args()
+    warnings.filterwarnings("ignore")
+    for name in args.what or ["coverage", "squares", "speed"]:
+        speed() if name == "speed" else {"coverage": coverage, "squares": squares}[name](args.runs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

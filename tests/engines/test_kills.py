@@ -1,0 +1,151 @@
+"""SIGKILL at random moments: nothing half-written is seen, the same command again gives what an undisturbed run gives.
+
+12 kills a test run; TOKENAXIS_KILLS=50 asks for more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tokenaxis import store
+
+from .conftest import Checkout, environment, write_log
+
+KILLS = int(os.environ.get("TOKENAXIS_KILLS", "12"))
+STAGES = ("runs", "token_axis", "fits", "stability", "conventions", "passports")
+
+SNAKEMAKE = ("snakemake", "--cores", "2", "--until", "runs", "passports")
+DVC = ("dvc", "repro", "--quiet", "passports")
+
+
+def enter(checkout: Checkout, state: int) -> None:
+    """One of two states of the sweep; between them every stage has work to do."""
+    params = checkout.path / "params.yaml"
+    lists = ("targets: [3.2, 2.9]", "targets: [3.2, 2.8]")
+    text = params.read_text(encoding="utf-8")
+    params.write_text(text.replace(lists[1 - state], lists[state]), encoding="utf-8")
+    write_log(checkout.logs / "a_0.5Mbs.csv", seed=0, rows=(400, 450)[state])
+    # refused in one state, a run in the other: neither may leave anything behind
+    (checkout.logs / "b_0.25Mbs.csv").write_text("step,train_loss\n1,3.0\n2,2.9\n", encoding="utf-8")
+    if state == 0:
+        write_log(checkout.logs / "b_0.25Mbs.csv", seed=1, batch=250_000)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(template: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, bytes]]:
+    """The artifacts of both states, each made in a checkout of its own without any trouble."""
+    made = []
+    for state in (0, 1):
+        folder = tmp_path_factory.mktemp("undisturbed") / "checkout"
+        shutil.copytree(template, folder, symlinks=True)
+        checkout = Checkout(folder)
+        enter(checkout, state)
+        checkout.run(*SNAKEMAKE)
+        made.append(checkout.artifacts())
+    assert made[0].keys() == made[1].keys()
+    return made
+
+
+def assert_nothing_half_written(checkout: Checkout) -> None:
+    for path in checkout.files():
+        with contextlib.suppress(FileNotFoundError):  # an orphan of the killed engine may still be at work
+            content = path.read_bytes()
+            if path.suffix == ".json":
+                json.loads(content)
+            elif path.suffix == ".parquet":
+                assert store.read_parquet(path)[0], path
+            else:
+                assert content.endswith(b"\n"), path
+
+
+def killed(checkout: Checkout, command: tuple[str, ...], after_s: float, with_children: bool) -> bool:
+    """Start a command and kill it. -> whether it was still running."""
+    process = subprocess.Popen(
+        command, cwd=checkout.path, env=environment(), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    time.sleep(after_s)
+    running = process.poll() is None
+    if with_children:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+    return running
+
+
+def seconds(checkout: Checkout, command: tuple[str, ...]) -> float:
+    start = time.monotonic()
+    checkout.run(*command)
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize(("command", "share"), [(SNAKEMAKE, 0.5), (DVC, 0.2)], ids=["snakemake", "dvc"])
+def test_a_killed_engine_is_started_again_and_nothing_else_is_to_do(
+    checkout: Checkout, undisturbed: list[dict[str, bytes]], command: tuple[str, ...], share: float
+) -> None:
+    moments = random.Random(f"kill {command[0]}")
+    longest = seconds(checkout, command)
+    hits = 0
+    for number in range(round(KILLS * share)):
+        state = 1 - number % 2
+        enter(checkout, state)
+        hits += killed(checkout, command, moments.uniform(0.2, 1.0) * longest, with_children=moments.random() < 0.5)
+        assert_nothing_half_written(checkout)
+        checkout.run(*command)
+        assert checkout.artifacts() == undisturbed[state], f"kill {number}"
+    assert hits, "the engine was always faster than the kill"
+
+
+def test_a_killed_stage_script_leaves_whole_artifacts(checkout: Checkout, undisturbed: list[dict[str, bytes]]) -> None:
+    moments = random.Random("kill scripts")
+    scripts = {stage: (sys.executable, f"scripts/{stage}.py", "--jobs", "2") for stage in STAGES}
+    longest = {stage: seconds(checkout, command) for stage, command in scripts.items()}
+    hits = 0
+    for number in range(KILLS - round(KILLS * 0.5) - round(KILLS * 0.2)):
+        state = 1 - number % 2
+        enter(checkout, state)
+        victim = STAGES[number % len(STAGES)]
+        for stage in STAGES[: STAGES.index(victim)]:
+            checkout.run(*scripts[stage])
+        hits += killed(checkout, scripts[victim], moments.uniform(0.3, 1.0) * longest[victim], with_children=True)
+        assert_nothing_half_written(checkout)
+        for command in scripts.values():
+            checkout.run(*command)
+        assert checkout.artifacts() == undisturbed[state], f"kill {number} of {victim}"
+    assert hits, "the scripts were always faster than the kill"
+
+
+def test_a_killed_comparison_is_made_again_whole(made_by_snakemake: Checkout, copy_of) -> None:
+    checkout = copy_of(made_by_snakemake)
+    expected = checkout.artifacts()
+    command = (sys.executable, "scripts/comparison.py")
+    moments = random.Random("kill comparison")
+    for _ in range(max(2, KILLS // 10)):
+        (checkout.results / "comparison" / "index.html").unlink()
+        killed(checkout, command, moments.uniform(0.5, 3.0), with_children=True)
+        checkout.run(*command)
+        assert checkout.artifacts() == expected
+
+
+def test_leftovers_of_kills_are_tidied_up_later(made_by_snakemake: Checkout, copy_of) -> None:
+    checkout = copy_of(made_by_snakemake)
+    old = checkout.results / "fits" / "a_0.5Mbs.json.tmp-123"
+    new = checkout.results / "fits" / "a_0.5Mbs.json.tmp-124"  # somebody may be writing this one at the moment
+    for path in (old, new):
+        path.write_text("{", encoding="utf-8")
+    os.utime(old, (time.time() - 3600, time.time() - 3600))
+    checkout.run("python", "scripts/fits.py")
+    assert not old.exists() and new.exists()

@@ -1,0 +1,118 @@
+"""From which step to which a log reaches, by its first look alone: what tells attempts of one run from runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tokenaxis.errors import TokenAxisError
+from tokenaxis.readers import cells, naming
+from tokenaxis.readers.base import Sample
+from tokenaxis.readers.records import flatten
+from tokenaxis.readers.table.dialect import Dialect, detect, split
+
+#: what a step is called in text logs
+_TEXT_STEP = re.compile(
+    rb"(?mi)(?:\b(?:step|iter|iteration|update)[\"']?\s{0,9}[:= ]\s{0,9}(\d{1,15})|^s:(\d{1,15}) |^(\d{1,15}) (?:train|val)\b)"
+)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Steps of a log: the first, the last, and how far its first two rows lie apart."""
+
+    first: int
+    last: int
+    interval: int
+
+
+def extent(sample: Sample, reader: str) -> Extent | None:
+    """The extent of a log; None where the first look does not show it (compressed, binary).
+
+    Args:
+        sample: the first look at the file.
+        reader: name of the format.
+    """
+    if not sample.whole and not sample.tail:
+        return None
+    try:
+        steps = _FINDERS.get(reader, _in_text)(sample)
+    except (TokenAxisError, UnicodeDecodeError):
+        return None
+    if not steps:
+        return None
+    distinct = list(dict.fromkeys(steps))
+    return Extent(steps[0], max(steps), abs(distinct[1] - distinct[0]) if len(distinct) > 1 else 1)
+
+
+def _whole_lines(sample: Sample) -> tuple[list[bytes], list[bytes]]:
+    """Lines of the head and of the tail that are seen from end to end."""
+    head = sample.head.split(b"\n")
+    if sample.whole:
+        return head, []
+    return head[:-1], sample.tail.split(b"\n")[1:]
+
+
+def _in_table(sample: Sample) -> list[int]:
+    dialect = detect(sample.head, sample.columns)
+    if dialect is None:
+        return []
+    found = naming.resolve(dialect.names, sample.columns).candidates.get("step")
+    if not found:
+        return []
+    head, tail = _whole_lines(sample)
+    below = [line for line in head if line.strip()][1:]
+    return list(_cells([*below, *tail], found[0][0].index, dialect))
+
+
+def _cells(lines: Iterable[bytes], column: int, dialect: Dialect) -> Iterable[int]:
+    for line in lines:
+        row = split(line.decode("utf-8", "replace").strip("\r"), dialect.delimiter)
+        if len(row) == len(dialect.names):
+            step = _step(row[column])
+            if step is not None:
+                yield step
+
+
+def _in_records(sample: Sample) -> list[int]:
+    steps = []
+    head, tail = _whole_lines(sample)
+    for line in (*head, *tail):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(record, dict):
+            continue
+        for key, value in flatten(record):
+            if naming.role(key, sample.columns) == "step":
+                step = _step(str(value))
+                steps += [] if step is None else [step]
+                break
+    return steps
+
+
+def _in_text(sample: Sample) -> list[int]:
+    found = (_TEXT_STEP.findall(sample.head), _TEXT_STEP.findall(sample.tail))
+    return [int(b"".join(groups)) for part in found for groups in part]
+
+
+def _step(text: str) -> int | None:
+    try:
+        value = float(text)
+    except ValueError:
+        value, _ = cells.number(text, "step")
+    return int(value) if 0 <= value < 2**53 and value == int(value) else None
+
+
+def _nothing(sample: Sample) -> list[int]:
+    return []
+
+
+_FINDERS = {
+    "table": _in_table,
+    "jsonl": _in_records,
+    **dict.fromkeys(("tensorboard", "wandb-offline", "parquet", "wandb-export", "mlflow", "json-history"), _nothing),
+}

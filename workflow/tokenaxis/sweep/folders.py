@@ -1,0 +1,56 @@
+"""The files of a sweep directory, and those that are ignored by name."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tokenaxis.errors import printable
+from tokenaxis.sweep.model import Discovery
+
+
+def walk(root: Path, ignore: list[str], found: Discovery) -> Iterator[tuple[str, os.stat_result]]:
+    """(path relative to root, stat) of every file, links followed, each folder once (a link may lead back up).
+
+    What is ignored by name is listed, a folder without a look inside; what cannot be read is refused.
+    """
+    visited: set[tuple[int, int]] = set()
+    folders = [("", os.stat(root))]
+    while folders:
+        folder, folder_stat = folders.pop()
+        if (folder_stat.st_dev, folder_stat.st_ino) in visited:
+            continue
+        visited.add((folder_stat.st_dev, folder_stat.st_ino))
+        try:
+            entries = list(os.scandir(root / folder))
+        except OSError as error:
+            found.refused.append(_unreadable(folder, error))
+            continue
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            pattern = next((pattern for pattern in ignore if fnmatch.fnmatchcase(entry.name, pattern)), None)
+            if pattern is not None:
+                found.passed_over.append({"name": printable(path), "reason": _ignored(pattern)})
+                continue
+            try:
+                entry_stat = entry.stat()
+            except OSError as error:
+                found.refused.append(_unreadable(path, error))
+                continue
+            if stat.S_ISDIR(entry_stat.st_mode):
+                folders.append((path, entry_stat))
+            else:
+                yield path, entry_stat
+
+
+def _ignored(pattern: str) -> str:
+    why = "its name begins with a dot" if pattern == ".*" else f"its name fits {pattern!r}"
+    return f"ignored: {why} (runs.ignore in params.yaml)"
+
+
+def _unreadable(path: str, error: OSError) -> dict[str, Any]:
+    return {"name": printable(path), "reason": f"cannot be read: {error.strerror}", "remedy": None}
