@@ -25,7 +25,7 @@ configfile: str(PARAMS_FILE)
 try:
     engine.refuse_prefix(workflow.modifier.modify_path("results"))
     SETTINGS = engine.settings(config, GIVEN, PARAMS_FILE)
-    PLAN = engine.prepare(SETTINGS, workflow.cores, drop_stale=workflow.is_main_process and not workflow.dryrun)
+    PLAN = engine.prepare(SETTINGS, workflow.cores, workflow.is_main_process, sys.argv[1:])
 except TokenAxisError as error:
     engine.stop(error)
 

@@ -249,3 +249,10 @@ def test_the_page_about_conventions_names_all_of_them_with_their_needs() -> None
         assert convention.formula in page
         assert convention.source in page
     assert "trainmeter's `megatron`" in page.split("## megatron_simple")[1].split("\n## ")[0]
+
+
+def test_the_page_in_docs_is_the_one_that_the_code_prints(root: Path) -> None:
+    from tokenaxis.conventions.document import page
+
+    stored = (root / "docs" / "conventions.md").read_text(encoding="utf-8")
+    assert stored == page(), "python -m tokenaxis.conventions.document > docs/conventions.md"

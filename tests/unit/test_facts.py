@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import pytest
 
-from tokenaxis.facts import ABSENT, KNOWN, PRECEDENCE, Fact, FactStore, gather, rank, same, weakest
+from tokenaxis.facts import ABSENT, KNOWN, PRECEDENCE, Fact, FactStore, gather, published, rank, same, weakest
 
 
 @pytest.mark.parametrize(("strong", "weak"), list(itertools.combinations(PRECEDENCE, 2)))
@@ -174,3 +175,41 @@ def test_the_table_of_facts_has_a_row_for_each() -> None:
     rows = as_markdown().splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == list(KNOWN)
     assert {row.count("|") for row in rows} == {5}, "no cell holds a bare pipe"
+
+
+def test_the_page_in_docs_is_the_one_that_the_code_prints(root: Path) -> None:
+    from tokenaxis.facts.document import page
+
+    stored = (root / "docs" / "facts.md").read_text(encoding="utf-8")
+    assert stored == page(), "python -m tokenaxis.facts.document > docs/facts.md"
+
+
+def test_a_declared_fact_may_say_where_it_comes_from() -> None:
+    store = gather({"facts": {"n_layers": {"value": 12, "note": "from config.json"}, "d_model": 768}})
+    assert store.get("n_layers") == Fact("n_layers", 12, "declared", "from config.json")
+    assert store.get("d_model").note is None
+
+
+def test_trainmeters_budget_is_our_plan() -> None:
+    logged = [
+        {"key": "budget_tokens", "value": 6e5, "source": "declared"},
+        {"key": "budget_steps", "value": 300, "source": "declared"},
+    ]
+    store = gather({"planned_steps": 400}, logged)
+    assert (store.value("planned_tokens"), store.value("planned_steps")) == (6e5, 400)
+    [conflict] = store.conflicts
+    assert (conflict.kept.value, conflict.ignored.value) == (400, 300)
+
+
+def test_publishing_hides_what_is_private_and_twice_is_as_good_as_once() -> None:
+    command = {
+        "key": "command",
+        "value": ["/usr/bin/python3", "train.py", "--api-key", "S3cret"],
+        "source": "detected",
+        "note": "run in /home/me/lm",
+    }
+    once = published(command)
+    assert once["value"] == ["python3", "train.py", "--api-key", "[redacted]"]
+    assert once["note"] == "run in lm"
+    assert published(once) == once
+    assert published({"key": "hostname", "value": "node-0", "source": "detected"}) is None

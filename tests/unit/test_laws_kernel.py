@@ -204,3 +204,35 @@ def test_windows_of_these_laws_answer_as_a_fit_of_the_cut_log_would(params, name
         if alone.status == "predicted" and np.isfinite(found.table["predicted_tokens"][i]):
             # the same law on other bins, without reweighting: well inside the interval
             assert found.table["predicted_tokens"][i] == pytest.approx(alone.tokens, rel=0.06)
+
+
+def test_a_plan_that_the_log_contradicts_is_scaled_and_named(params):
+    series = cut(replace(planted("cosine"), lr_schedule={"kind": "constant"}), 0.6)
+    found = kernel.fit(series, params["fits"])
+    assert "plan_mismatch" in {notice.code for notice in found.warnings}
+    # "constant" from where the log stands: no jump back to the peak, so no bump of the loss
+    ahead = found.loss_at(np.linspace(series.tokens[-1], END, 50))
+    assert (np.diff(ahead) < 0).all()
+
+
+def test_a_curve_that_is_no_decay_law_is_a_misfit(params):
+    series = planted("cosine")
+    bumpy = replace(series, loss=series.loss + 0.1 * np.sin(series.tokens / 4e8))
+    assert "misfit" in {notice.code for notice in kernel.fit(bumpy, params["fits"]).warnings}
+    assert "misfit" not in {notice.code for notice in kernel.fit(series, params["fits"]).warnings}
+
+
+@pytest.mark.parametrize("law", ["auto", "kernel", "power"])
+@pytest.mark.parametrize("with_rates", [True, False])
+def test_a_schedule_that_lacks_something_refuses_the_fit_and_not_the_crossings(params, law, with_rates):
+    series = planted("cosine")
+    names = ("step", "tokens", "tokens_per_step")
+    columns = {name: getattr(series, name) for name in names} | {"train_loss": series.loss}
+    if with_rates:
+        columns["lr"] = series.lr
+    meta = {"warmup": {"end_step": 198, "inside": False, "reason": None}, "unusable": []}
+    made = targets.series_from(columns, meta, {"lr_schedule": {"kind": "cosine"}}, "train_loss")
+    report = targets.answer(made, params["fits"] | {"law": law, "targets": [2.6, 1.9]})
+    assert report.targets[0].status == "reached"
+    if law != "power" and not (law == "kernel" and not with_rates):
+        assert "planned_steps" in report.fit_not_available

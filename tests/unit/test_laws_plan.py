@@ -56,6 +56,8 @@ def test_inverse_sqrt_and_table():
         ({"kind": "inverse_sqrt"}, "warmup_steps"),
         ({"kind": "table", "points": []}, "points"),
         ({"kind": "table", "points": [[10, 1], [0, 1]]}, "ascend"),
+        ({"kind": "constant", "warmup_steps": "many"}, "no number"),
+        ({"kind": "table", "points": [1, 2]}, "no number"),
     ],
 )
 def test_a_schedule_that_lacks_something_says_what(schedule, word):

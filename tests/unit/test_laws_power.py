@@ -249,3 +249,17 @@ def test_an_unknown_law_is_an_error_that_names_the_choice():
 def test_every_law_says_what_it_is(name):
     law = laws.get(name)
     assert law.name == name and law.formula and law.validity and law.citation
+
+
+@pytest.mark.parametrize("batch", [5.0, 5e2, 5e5, 5e8])
+def test_the_scale_of_tokens_does_not_matter(params, batch):
+    """A run of 10 thousand tokens and one of a trillion give the same answer in their own units."""
+    step = np.arange(4000.0)
+    for exponent in (0.35, 2.5):
+        loss = 2 + 0.3 * np.maximum(step / 1000, 1e-3) ** -exponent
+        loss = np.minimum(loss, 9) + 0.002 * np.random.default_rng(3).standard_normal(4000)
+        found = laws.get("power").fit(series(loss, batch=batch), params)
+        reference = laws.get("power").fit(series(loss), params)
+        target = 2 + 0.3 * 6.0**-exponent
+        assert found.predict(target).tokens / batch == pytest.approx(reference.predict(target).tokens / BATCH, rel=1e-4)
+        assert found.parameters["at_bounds"] == reference.parameters["at_bounds"]

@@ -328,6 +328,29 @@ def test_wasted_time_is_that_of_the_log_where_it_has_wall_times_and_else_an_esti
     assert training["superseded_gpu_hours"] == pytest.approx(30 * 4 / 3600)  # one rounding
 
 
+def test_a_prediction_of_the_power_law_is_explained_by_its_parameters() -> None:
+    law = {"token_unit": 1e9, "irreducible_loss": 1.9, "coefficient": 4.0, "exponent": 0.3, "token_offset": 2e5}
+    tokens = 1e9 * (1.6 / 4.0) ** (-1 / 0.3) + 2e5
+    predicted = TARGET | {"tokens": tokens, "horizon": tokens / 6144}
+    document = passport(fitted=fits(fit=law | {"at_bounds": []}, targets=[predicted]))
+    for key in ("targets.3.5.tokens", "targets.3.5.horizon"):
+        entry = document["explain"][key]
+        assert recompute(entry, {}) == pytest.approx(entry["value"], rel=1e-12)  # a few roundings
+    # another law's figure is not what the formula gives, so the formula is not offered for it
+    other = passport(fitted=fits(fit=law | {"at_bounds": []}, targets=[predicted | {"tokens": tokens * 1.01}]))
+    assert "targets.3.5.tokens" not in other["explain"]
+
+
+def test_goodput_is_explained_by_the_parts_of_the_time() -> None:
+    parts = [{"name": "startup", "s": 2.0}, {"name": "compute", "s": 7.0}, {"name": "pauses", "s": 1.0}]
+    logged = [{"key": "time_parts", "value": parts, "source": "measured"}]
+    logged += [{"key": "goodput", "value": 0.7, "source": "measured"}]
+    entry = passport({"facts": GPT2}, axis_meta=axis(facts=logged))["explain"]["goodput"]
+    assert recompute(entry, {}) == pytest.approx(0.7)  # one rounding
+    logged[1]["value"] = 0.6  # the log's own count, from something else
+    assert "goodput" not in passport({"facts": GPT2}, axis_meta=axis(facts=logged))["explain"]
+
+
 def test_cost_needs_a_declared_price_with_a_currency() -> None:
     assert passport()["cost"] | {"to_target": None} == {
         "currency": "EUR",

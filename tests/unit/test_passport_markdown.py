@@ -158,14 +158,16 @@ def test_numbers_are_shown_as_a_reader_expects(shown: str, expected: str) -> Non
 
 
 def test_trainmeters_own_renderer_takes_our_passport(any_passport: dict[str, Any]) -> None:
-    theirs = pytest.importorskip("trainmeter.passport", reason="trainmeter is not installed (it is only read here)")
+    from trainmeter import passport as theirs
+
     shown = theirs.to_markdown(any_passport)
     if "tokens_seen" in any_passport["training"]:
         assert f"| Tokens seen | {any_passport['training']['tokens_seen']:,} |" in shown
 
 
 def test_hugging_face_takes_it_as_a_model_card(any_passport: dict[str, Any]) -> None:
-    hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed (it is only read here)")
+    import huggingface_hub as hub
+
     card = hub.ModelCard("---\nlicense: mit\n---\n\n# Model\n\n" + to_markdown(any_passport))
     assert card.data.license == "mit"
     assert "Tokens to target loss" in card.text

@@ -31,7 +31,7 @@ def _problems(log: readers.RawLog, expect: dict[str, Any]) -> list[str]:
         if sorted(flagged | set(log.bad_lines)) != expect["bad_lines"]:
             found.append(f"flagged {sorted(flagged | set(log.bad_lines))[:5]}, not {expect['bad_lines'][:5]}")
     for canonical, name in expect.get("columns", {}).items():
-        if log.names.get(CANONICAL.get(canonical, canonical)) != name.strip():
+        if log.names.get(CANONICAL.get(canonical, canonical)) != name:
             found.append(f"{canonical} is {log.names.get(canonical)!r}, not {name!r}")
     return found
 

@@ -118,7 +118,10 @@ def series_from(
 def _by_the_plan(series: LossSeries) -> LossSeries:
     """A log without an lr column, with the rates and the warm-up of its declared schedule."""
     clock = Clock(series.step, series.tokens, series.tokens_per_step)
-    plan = declared_plan(series.lr_schedule or {}, clock, series.planned_tokens)
+    try:
+        plan = declared_plan(series.lr_schedule or {}, clock, series.planned_tokens)
+    except TokenAxisError:  # the fit will be refused with this reason; crossings need no plan
+        return series
     warm = float(series.step[np.searchsorted(series.tokens, WARM * plan.warmup_tokens).clip(max=len(series.step) - 1)])
     inside = plan.warmup_tokens > 0.0 and float(series.tokens[-1]) < WARM * plan.warmup_tokens
     end = None if inside else int(warm)

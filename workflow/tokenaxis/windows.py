@@ -8,6 +8,7 @@ searched for all windows together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -81,6 +82,7 @@ class _Statistics:
     upper: np.ndarray
     level: float
     centre: float
+    least: float
 
 
 def every_window(
@@ -92,6 +94,7 @@ def every_window(
     *,
     upper: np.ndarray | None = None,
     penalty: Penalty | None = None,
+    least: float = COEFFICIENT_MIN,
     rounds: int = EXACT_ROUNDS,
 ) -> WindowFits:
     """Least-squares power law of every window [start, end) of the points.
@@ -103,13 +106,14 @@ def every_window(
         starts, ends: (windows,) indices; every window holds at least four points.
         upper: (windows,) upper bounds of L0, or None for none.
         penalty: prior on the exponent.
+        least: lower bound of the coefficient (the reference's unless another is given).
         rounds: zoom rounds.
 
     Returns:
-        The global optimum of each window over alpha in [1e-3, 10], L0 in [0, upper], A >= 1e-6.
+        The global optimum of each window over alpha in [1e-3, 10], L0 in [0, upper], A >= least.
     """
     with np.errstate(over="ignore"):  # windows without any spread in ln x: their slopes are beyond all bounds
-        statistics = _statistics(ln_x, loss, weight, starts, ends, upper)
+        statistics = _statistics(ln_x, loss, weight, starts, ends, upper, least)
         return _search(statistics, penalty, rounds)
 
 
@@ -120,6 +124,7 @@ def _statistics(
     starts: np.ndarray,
     ends: np.ndarray,
     upper: np.ndarray | None,
+    least: float,
 ) -> _Statistics:
     cuts = np.unique(np.concatenate([starts, ends]))
     first, last = int(cuts[0]), int(cuts[-1])
@@ -155,7 +160,9 @@ def _statistics(
         nodes[panel, 1, at] = (average + 1.0 / alpha) / root if small else average / root
         nodes[panel, 2, at] = np.log(root * alpha) if small else np.log(root)
     bound = np.full(len(starts), np.inf) if upper is None else upper - level
-    return _Statistics(np.ascontiguousarray(nodes.transpose(0, 3, 1, 2)), total, mean, spread, bound, level, centre)
+    return _Statistics(
+        np.ascontiguousarray(nodes.transpose(0, 3, 1, 2)), total, mean, spread, bound, level, centre, least
+    )
 
 
 def _bases(u: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray, np.ndarray]]:
@@ -192,7 +199,7 @@ def _profile(s: _Statistics, values: np.ndarray, ln_exponents: np.ndarray) -> tu
     correlation, offset, ln_root = values
     extend = (slice(None),) + (None,) * (correlation.ndim - 1)
     weight, mean, spread, upper = (a[extend] for a in (s.weight, s.mean, s.spread, s.upper))
-    least = np.exp(np.minimum(np.log(COEFFICIENT_MIN) - np.exp(ln_exponents) * s.centre + ln_root, 600.0))
+    least = np.exp(np.minimum(math.log(max(s.least, 1e-300)) - np.exp(ln_exponents) * s.centre + ln_root, 600.0))
     level = mean - correlation * offset
     bounded = np.minimum(np.maximum(level, -s.level), upper)
     away = bounded - mean

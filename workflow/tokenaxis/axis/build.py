@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +11,11 @@ from tokenaxis.axis import accounts, wording
 from tokenaxis.axis.attempts import Joined, join_attempts
 from tokenaxis.axis.batch import Batch, no_batch, resolve_batch
 from tokenaxis.axis.batch_column import BatchColumn
+from tokenaxis.axis.means import place_means
 from tokenaxis.axis.model import TokenAxis
 from tokenaxis.axis.rows import UsableRows, usable_rows
 from tokenaxis.axis.stages import describe_stages, stage_starts
-from tokenaxis.axis.tokens import ConventionHints, Tokens, tokens_from_batch, tokens_from_column
+from tokenaxis.axis.tokens import DECLARED, FORMAT, ConventionHints, Tokens, tokens_from_batch, tokens_from_column
 from tokenaxis.axis.tokens_column import AFTER, BEFORE, complete
 from tokenaxis.axis.warmup import RateSummary, Warmup, find_warmup, summarise_rate
 from tokenaxis.columns import LOSSES
@@ -21,7 +23,7 @@ from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
 
 if TYPE_CHECKING:
-    from tokenaxis.readers.base import RawLog
+    from tokenaxis.readers.base import IntervalMean, RawLog
 
 SCHEMA = "tokenaxis/token_axis/1"
 _OPTIONAL = ("train_loss", "val_loss", "lr", "grad_norm", "elapsed_s")
@@ -52,9 +54,17 @@ def _build(raw: RawLog, declaration: Declaration, name: str, hints: ConventionHi
     if not any(loss in rows.columns for loss in LOSSES):
         remedy = "declare the column that holds it, e.g. `columns: {train_loss: my_loss}`"
         raise TokenAxisError("the log has neither a training nor a validation loss", remedy=remedy)
+    placed = place_means(rows, _mean(raw, declaration))
+    rows = placed.rows
     joined = join_attempts(rows.step, rows.columns)
     column = BatchColumn.from_values(joined.columns.get("tokens_per_step"))
-    tokens, batch = _tokens_and_batch(raw, rows, joined, column, declaration, name, hints)
+    updates = placed.steps_are_updates and _counts_after(raw, hints)
+    said = ConventionHints(None, BEFORE, None) if updates else hints
+    tokens, batch = _tokens_and_batch(raw, rows, joined, column, declaration, name, said)
+    if updates:
+        tokens = replace(tokens, convention=AFTER, convention_source=DECLARED if hints.declared else FORMAT)
+    if placed.behind.any():
+        tokens = replace(tokens, before=tokens.before + placed.behind[joined.row] * batch.per_row)
     starts, stage_notices = stage_starts(batch.per_row)
     rate = joined.columns.get("lr")
     warmup = find_warmup(joined.step, rate, starts)
@@ -64,6 +74,7 @@ def _build(raw: RawLog, declaration: Declaration, name: str, hints: ConventionHi
         *raw.warnings,
         *accounts.bad_row_notices(raw),
         *rows.warnings,
+        *placed.notices,
         *accounts.attempt_notices(joined, lost),
         *cell_notices,
         *_column_notices(joined, rows, raw, column),
@@ -76,7 +87,8 @@ def _build(raw: RawLog, declaration: Declaration, name: str, hints: ConventionHi
         "schema": SCHEMA,
         "run": name,
         "format": raw.format,
-        "rows": _row_counts(raw, rows, joined),
+        "logged_steps": [int(raw.columns["step"].min()), int(raw.columns["step"].max())],
+        "rows": _row_counts(raw, rows, joined, placed.split),
         "bad_lines": [int(line) for line in rows.bad_lines[: accounts.MAX_LINES]],
         "unusable": unusable,
         "attempts": accounts.describe_attempts(joined, lost),
@@ -140,7 +152,25 @@ def _table(joined: Joined, tokens: Tokens, batch: Batch) -> dict[str, np.ndarray
     return {name: np.ascontiguousarray(values) for name, values in table.items()}  # a file turned around is a view
 
 
-def _row_counts(raw: RawLog, rows: UsableRows, joined: Joined) -> dict[str, int]:
+def _mean(raw: RawLog, declaration: Declaration) -> IntervalMean | None:
+    """What the training loss is a mean over: as declared, else as the reader knows; None: of one step."""
+    from tokenaxis.readers.base import IntervalMean
+
+    known = raw.means.get("train_loss")
+    steps = declaration.facts.get("train_loss_interval_steps")
+    if steps is None:
+        return known
+    if isinstance(steps, bool) or not isinstance(steps, int | float) or not 1 <= steps < 2**53:
+        raise TokenAxisError(f"the declared train_loss_interval_steps, {steps!r}, is no number of steps")
+    return IntervalMean(float(steps), known is not None and known.counted_after)
+
+
+def _counts_after(raw: RawLog, hints: ConventionHints) -> bool:
+    stated = next((said for said in (hints.declared, hints.format, hints.params) if said), None)
+    return "tokens" in raw.columns and stated == AFTER
+
+
+def _row_counts(raw: RawLog, rows: UsableRows, joined: Joined, split: int) -> dict[str, int]:
     losses = {loss: joined.columns.get(loss) for loss in LOSSES}
     return {
         "read": int(raw.rows_read),
@@ -148,6 +178,7 @@ def _row_counts(raw: RawLog, rows: UsableRows, joined: Joined) -> dict[str, int]
         "superseded": joined.superseded,
         "merged": joined.merged,
         "kept": len(joined.step),
+        **({"split": split} if split else {}),
         **{f"with_{loss}": 0 if values is None else int((~np.isnan(values)).sum()) for loss, values in losses.items()},
     }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tokenaxis.crossing import NOISE_INFLATION, noise_sd, without_single_rows
 from tokenaxis.errors import Notice
-from tokenaxis.laws.projection import COEFFICIENT_MIN, EXPONENT_BOUNDS, PowerLaw
+from tokenaxis.laws.projection import EXPONENT_BOUNDS, PowerLaw
 
 #: cells of equal width in ln(tokens) in which the shape of the fitted rows is looked at
 CELLS = 24
@@ -70,8 +70,6 @@ def at_bounds(law: PowerLaw) -> list[str]:
     names = []
     if law.irreducible_loss <= 1e-9:
         names.append("irreducible_loss")
-    if law.coefficient <= COEFFICIENT_MIN * 1.0001:
-        names.append("coefficient")
     if not EXPONENT_BOUNDS[0] * 1.001 < law.exponent < EXPONENT_BOUNDS[1] * 0.999:
         names.append("exponent")
     return names
@@ -81,7 +79,6 @@ def bound_notices(law: PowerLaw) -> list[Notice]:
     """A warning per parameter at its bound."""
     value = {
         "irreducible_loss": law.irreducible_loss,
-        "coefficient": law.coefficient,
         "exponent": law.exponent,
     }
     return [

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tokenaxis import laws
+from tokenaxis.errors import TokenAxisError
 from tokenaxis.laws.base import Fitted, NotFitted, Prediction
 from tokenaxis.laws.plan import Plan, plan_of
 from tokenaxis.laws.rate import CONSTANT, rate_of
@@ -23,7 +24,11 @@ def fit_law(series: LossSeries, params: dict[str, Any]) -> tuple[Fitted | NotFit
     name = params["law"]
     if name != "auto":
         return laws.get(name).fit(series, params), name, "asked for"
-    rate, plan = rate_of(series), plan_of(series)
+    rate = rate_of(series)
+    try:
+        plan = plan_of(series)
+    except TokenAxisError as error:
+        return NotFitted("schedule_invalid", str(error)), "power", "the declared schedule cannot be used"
     if rate.state == "changes":
         return _kernel(series, params, "the learning rate has changed since the warm-up")
     if plan is None or not _changes_ahead(series, plan, rate.now):
@@ -46,7 +51,7 @@ def _changes_ahead(series: LossSeries, plan: Plan, now: float) -> bool:
     end = plan.end_tokens if plan.end_tokens is not None else 100.0 * last
     if end <= last:
         return False
-    ahead = plan.ratio(np.linspace(last, end, 64))
+    ahead = plan.ahead(np.linspace(last, end, 64), last, now)
     return bool(np.abs(ahead - now).max() > CONSTANT)
 
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from tokenaxis.errors import Notice
+from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.laws import checks
 from tokenaxis.laws.base import TOKEN_UNIT, Fitted, NotFitted, Prediction
 from tokenaxis.laws.binning import bins_of
 from tokenaxis.laws.drop_fit import DROP_SPREAD, Points, Prior, Solution, covariance_of, gradient, reweighted
 from tokenaxis.laws.noise import long_run_variance, reading_noise, rows_per_token
 from tokenaxis.laws.normal import cumulative, quantile, two_sided
-from tokenaxis.laws.plan import Plan, plan_of
+from tokenaxis.laws.plan import MISMATCH, Plan, plan_of
 from tokenaxis.laws.power import refusal, schedule_notices, start_row
 from tokenaxis.laws.rate import SPENT, Rate, rate_of
 from tokenaxis.laws.response import Response, drop_curve
@@ -62,7 +62,10 @@ def fit_decaying(
     trouble = checks.trouble(checks.shape_of(np.log(series.tokens[first:]), series.loss[first:]))
     if trouble is not None:
         return NotFitted(trouble.code, trouble.message, int(series.step[first]))
-    plan = plan_of(series)
+    try:
+        plan = plan_of(series)
+    except TokenAxisError as error:
+        return NotFitted("schedule_invalid", str(error), int(series.step[first]))
     timeline = timeline_of(series, rate, plan)
     drops = drop_curve(timeline, response)
     centre = default_drop(timeline, drops_by_kind)
@@ -105,7 +108,10 @@ def _solve(
     found, weight = reweighted(points, prior, params["huber"])
     final = residual - (found.loss(ln_x, arrived) - fitted)
     covariance = covariance_of(found, points, weight, prior)
-    return _Answer(series, timeline, drops, found, covariance, prior, float(final.std()), inflation, params)
+    smooth = found.loss(points.ln_x, points.arrived)
+    misfit = checks.misfit(points.loss - smooth, points.weight, float(smooth[0] - smooth[-1]))
+    sd = float(final.std())
+    return _Answer(series, timeline, drops, found, covariance, prior, sd, inflation, params, misfit)
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,7 @@ class _Answer:
     residual_sd: float
     inflation: float
     params: dict[str, Any]
+    misfit: Notice | None
 
     def fitted(self, name: str, step: int, rate: Rate, plan: Plan | None) -> Fitted:
         found = self.found
@@ -141,7 +148,7 @@ class _Answer:
         return Fitted(name, step, parameters, self.predict, self.loss_at, tuple(self._notices(rate, plan)), self.end())
 
     def _notices(self, rate: Rate, plan: Plan | None) -> list[Notice]:
-        notices = []
+        notices = [] if self.misfit is None else [self.misfit]
         if self.found.irreducible_loss <= 1e-9:
             notices.append(Notice("at_bound", "irreducible_loss is pinned at its bound (0)"))
         seen = math.sqrt(max(float(self.covariance[3, 3]), 0.0))
@@ -151,6 +158,13 @@ class _Answer:
                 "decays: this one has not shown its own yet"
             )
             notices.append(Notice("drop_from_prior", message))
+        if plan is not None and abs(plan.at(float(self.series.tokens[-1])) - rate.now) > MISMATCH:
+            planned = plan.at(float(self.series.tokens[-1]))
+            message = (
+                f"the declared {plan.kind} schedule has the learning rate at {planned:.2f} of its peak by now, the log "
+                f"has {rate.now:.2f}: the rest of the plan is scaled to the log"
+            )
+            notices.append(Notice("plan_mismatch", message))
         if plan is None:
             notices += schedule_notices(self.series, rate, knows_decay=True)
         elif plan.source != "declared":

@@ -13,6 +13,10 @@ from tokenaxis.series import LossSeries
 
 #: kinds of schedule, and what each needs besides `kind`
 KINDS = ("constant", "cosine", "linear", "wsd", "inverse_sqrt", "table")
+#: ratios at or below this are not scaled to a logged one
+SMALLEST = 1e-3
+#: a plan whose ratio at the last row differs from the logged one by more than this is not the run's
+MISMATCH = 0.05
 #: shapes of a wsd decay: share of the decay done -> share of the fall from peak to final
 SHAPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "linear": lambda done: done,
@@ -38,6 +42,16 @@ class Plan:
     warmup_tokens: float
     end_tokens: float | None
     source: str
+
+    def ahead(self, tokens: np.ndarray, last: float, now: float) -> np.ndarray:
+        """Ratios at later (points,) tokens, scaled so that the plan has the ratio `now` at the `last` tokens."""
+        planned = self.at(last)
+        ratios = self.ratio(tokens)
+        return ratios * (now / planned) if planned > SMALLEST else ratios
+
+    def at(self, tokens: float) -> float:
+        """The ratio at one point."""
+        return float(self.ratio(np.array([tokens]))[0])
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,13 @@ def declared_plan(schedule: dict[str, Any], clock: Clock, end_tokens: float | No
     kind = schedule.get("kind")
     if kind not in KINDS:
         raise TokenAxisError(f"lr_schedule has the kind {kind!r}", remedy=f"declare one of: {', '.join(KINDS)}")
+    try:
+        return _declared(kind, schedule, clock, end_tokens)
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise TokenAxisError(f"lr_schedule {kind} has a value that is no number: {error}") from None
+
+
+def _declared(kind: str, schedule: dict[str, Any], clock: Clock, end_tokens: float | None) -> Plan:
     warm = clock.tokens_at(float(schedule.get("warmup_steps", 0))) if schedule.get("warmup_steps") else 0.0
     if kind in ("cosine", "linear", "wsd") and end_tokens is None:
         raise TokenAxisError(f"lr_schedule {kind} has no end", remedy="declare `planned_steps` or `planned_tokens`")
@@ -130,7 +151,11 @@ def _table(schedule: dict[str, Any], clock: Clock) -> Callable[[np.ndarray], np.
 
 
 def plan_of(series: LossSeries) -> Plan | None:
-    """The plan of a series: declared, else recognised in the lr column, else None."""
+    """The plan of a series: declared, else recognised in the lr column, else None.
+
+    Raises:
+        TokenAxisError: the declared schedule lacks something.
+    """
     clock = Clock(series.step, series.tokens, series.tokens_per_step)
     if series.lr_schedule is not None:
         return declared_plan(series.lr_schedule, clock, series.planned_tokens)

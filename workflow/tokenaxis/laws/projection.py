@@ -45,6 +45,7 @@ class Problem:
         loss: (points,).
         weight: (points,).
         upper: upper bound of the irreducible loss (the lower one is 0).
+        least: lower bound of the coefficient. The reference's is in units of 1e9 tokens, and would bind small runs.
     """
 
     centred: np.ndarray
@@ -52,11 +53,14 @@ class Problem:
     loss: np.ndarray
     weight: np.ndarray
     upper: float
+    least: float = COEFFICIENT_MIN
 
     @classmethod
-    def of(cls, ln_x: np.ndarray, loss: np.ndarray, weight: np.ndarray, upper: float) -> Problem:
+    def of(
+        cls, ln_x: np.ndarray, loss: np.ndarray, weight: np.ndarray, upper: float, least: float = COEFFICIENT_MIN
+    ) -> Problem:
         centre = float(weight @ ln_x / weight.sum())
-        return cls(ln_x - centre, centre, loss, weight, upper)
+        return cls(ln_x - centre, centre, loss, weight, upper, least)
 
 
 def basis(exponents: np.ndarray, centred: np.ndarray) -> np.ndarray:
@@ -90,7 +94,7 @@ def profile(
     away = bounded - mean
     fixed_level = (covariance - total * offset * away) / (variance + total * offset * offset)
     slope = np.where(bounded == level, slope, fixed_level)
-    least = COEFFICIENT_MIN * exponents * np.exp(np.minimum(-exponents * problem.centre, 600.0))
+    least = problem.least * exponents * np.exp(np.minimum(-exponents * problem.centre, 600.0))
     low = slope < least
     if low.any():
         slope = np.where(low, least, slope)

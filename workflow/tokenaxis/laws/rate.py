@@ -96,7 +96,8 @@ def _weighted_tokens(series: LossSeries, ratio: np.ndarray, past: int) -> np.nda
     start = float(tokens[0]) * (0.5 * float(ratio[0]) if ratio[0] < 0.98 and past > 0 else 1.0)
     if past == 0:
         warm_steps = (series.lr_schedule or {}).get("warmup_steps", 0)
-        start -= 0.5 * min(float(warm_steps) * float(series.tokens_per_step[0]), start)
+        if isinstance(warm_steps, int | float):
+            start -= 0.5 * min(float(warm_steps) * float(series.tokens_per_step[0]), start)
     steps = 0.5 * (values[1:] + values[:-1]) * np.diff(knots)
     total = np.concatenate([[start], start + np.cumsum(steps)])
     return total if len(total) == len(tokens) else np.delete(total, past)

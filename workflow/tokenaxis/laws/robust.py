@@ -52,7 +52,7 @@ class RobustFit:
 
     def misfit_on(self, ln_x: np.ndarray) -> float:
         """Least sum of squares of the same losses on another axis, (rows,) ln x, rows about their bins included."""
-        problem = Problem.of(self.bins.mean(ln_x), self.bin_loss, self.bin_weight, math.inf)
+        problem = Problem.of(self.bins.mean(ln_x), self.bin_loss, self.bin_weight, math.inf, 0.0)
         return optimum(problem, None, ZOOM_ROUNDS).sum_of_squares + self.within
 
     def standard_error(self, target: float) -> float:
@@ -119,7 +119,7 @@ class _Reweighted:
 
 def _problem(position: np.ndarray, loss: np.ndarray, bins: Bins) -> Problem:
     # no upper bound on L0: one low bin must not push it down, and A > 0 keeps it below the fitted losses
-    return Problem.of(position, loss, bins.rows, upper=math.inf)
+    return Problem.of(position, loss, bins.rows, upper=math.inf, least=0.0)
 
 
 def _reweighted(problem: Problem, huber: float, scan: np.ndarray | None = None) -> _Reweighted:

@@ -51,7 +51,7 @@ def timeline_of(series: LossSeries, rate: Rate, plan: Plan | None) -> Timeline:
     ends = plan is not None and plan.end_tokens is not None and plan.end_tokens > last * (1 + 1e-6)
     far = float(plan.end_tokens) if plan is not None and plan.end_tokens is not None and ends else FAR * max(last, 1.0)
     ahead = _future(last, far, ends)
-    ratio_ahead = np.full(len(ahead), rate.now) if plan is None else plan.ratio(ahead)
+    ratio_ahead = np.full(len(ahead), rate.now) if plan is None else plan.ahead(ahead, last, rate.now)
     if plan is not None and not ends and plan.end_tokens is not None:
         ratio_ahead = np.full(len(ahead), rate.now)  # past its planned end a run can only go on as it is
     batch = float(series.tokens_per_step[-1])

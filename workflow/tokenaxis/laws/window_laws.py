@@ -102,7 +102,9 @@ def window_laws(
         within=rows.within,
     )
     weight = rows.bins.rows
-    found = every_window(rows.ln_x, rows.loss, weight, rows.begin, rows.end, penalty=penalty, rounds=FAST_ROUNDS)
+    found = every_window(
+        rows.ln_x, rows.loss, weight, rows.begin, rows.end, penalty=penalty, least=0.0, rounds=FAST_ROUNDS
+    )
     variance = (found.free_squares + penalty.within) / np.maximum(found.points_weight - 3.0, 1.0)
     coarse = _coarse(rows.ln_x, weight, rows.begin, rows.end)
     planned = "horizon_sd" if series.lr_schedule is not None else "horizon_sd_unplanned"

@@ -10,6 +10,7 @@ from typing import Any
 
 from tokenaxis.passport.evidence import PER_TOKEN, Evidence, given
 from tokenaxis.passport.explain_efficiency import efficiency
+from tokenaxis.passport.explain_targets import predictions
 from tokenaxis.passport.training import (
     eta_s,
     lost_seconds,
@@ -22,7 +23,8 @@ from tokenaxis.passport.training import (
 
 def explain(evidence: Evidence) -> dict[str, dict[str, Any]]:
     """The `explain` section: key -> {formula, value, inputs: {name: {value, source[, ref]}}}."""
-    return _derived(evidence) | _conventions(evidence) | _training(evidence) | _totals(evidence) | efficiency(evidence)
+    parts = (_derived, _conventions, _training, predictions, _totals, efficiency)
+    return {key: entry for part in parts for key, entry in part(evidence).items()}
 
 
 def _planned(evidence: Evidence) -> dict[str, Any]:

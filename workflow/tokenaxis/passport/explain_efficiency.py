@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tokenaxis.conventions import counters, utilisation
+from tokenaxis.facts import same
 from tokenaxis.passport.compute import cost, gpu_hours
 from tokenaxis.passport.evidence import PER_TOKEN, Evidence, given
 from tokenaxis.passport.training import superseded_gpu_hours
@@ -25,7 +26,7 @@ def efficiency(evidence: Evidence) -> dict[str, dict[str, Any]]:
                 "peak_flops": {"value": peak["flops_per_s"], "source": f"{peak['kind']}: {peak['reference']}"},
             },
         }
-    entries |= _counters(evidence)
+    entries |= _counters(evidence) | _goodput(evidence)
     hours = gpu_hours(evidence)
     if hours is not None and "gpu_hours" not in evidence.facts:
         entries["gpu_hours"] = {
@@ -34,6 +35,26 @@ def efficiency(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "inputs": {key: given(evidence, key) for key in ("elapsed_s", "n_gpus")},
         }
     return entries | _cost(evidence)
+
+
+def _goodput(evidence: Evidence) -> dict[str, dict[str, Any]]:
+    """Goodput from where the time went, where it is just that; a log's own figure needs no more than its source."""
+    share, parts = evidence.fact("goodput"), evidence.fact("time_parts") or ()
+    seconds = {part["name"]: part["s"] for part in parts if part.get("s") is not None}
+    whole = sum(seconds.values())
+    if share is None or "compute" not in seconds or not whole or not same(seconds["compute"] / whole, share):
+        return {}
+    source = evidence.facts["time_parts"]["source"]
+    return {
+        "goodput": {
+            "formula": "compute_s / sum(seconds_of_parts)",
+            "value": seconds["compute"] / whole,
+            "inputs": {
+                "compute_s": {"value": seconds["compute"], "source": source},
+                "seconds_of_parts": {"value": list(seconds.values()), "source": source},
+            },
+        }
+    }
 
 
 def _cost(evidence: Evidence) -> dict[str, dict[str, Any]]:

@@ -73,6 +73,8 @@ def exact(number: float | None) -> str:
 
 def given(entry: Any) -> str:
     """An input of a formula, with all digits: enough to redo the arithmetic by hand."""
+    if isinstance(entry, list):
+        return ", ".join(map(given, entry))
     return exact(entry) if isinstance(entry, int | float) and not isinstance(entry, bool) else str(entry)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +97,8 @@ def settings(config: dict[str, Any], overrides: dict[str, Any], params_file: Pat
         chosen["logs"] = f"sweeps/{chosen['sweep']}"
     if isinstance(chosen.get("logs"), int | float):
         chosen["logs"] = str(chosen["logs"])
-    return params.check(chosen, f"{params_file} or --config", Path("results"))
+    with _files_in_words():
+        return params.check(chosen, f"{params_file} or --config", Path("results"))
 
 
 def _overlaid(below: Any, above: Any) -> Any:
@@ -108,29 +112,60 @@ def _default(params_file: Path, key: str) -> Any:
     return (params.load_yaml(params_file) or {}).get(key)
 
 
-def prepare(config: dict[str, Any], cores: int | None, drop_stale: bool) -> Plan:
-    """Write what jobs read, each file only if it changed.
+def prepare(config: dict[str, Any], cores: int | None, main: bool, arguments: list[str]) -> Plan:
+    """Write what jobs read, each file only if it changed, and drop indexes that are stale.
 
     Args:
         config: checked parameters.
         cores: cores given to the engine.
-        drop_stale: False in a dry run and in a cluster job, where nothing may be dropped.
+        main: False in a job of a cluster, where nothing may be dropped.
+        arguments: Snakemake's command line; a dry run may look while another Snakemake is at work.
 
     Raises:
         TokenAxisError: no directory of logs, a declaration that does not fit its schema, results that cannot be
             written, or another Snakemake at work on the sweep.
     """
     results = Path("results") / config["sweep"]
-    try:
-        if drop_stale:
-            locks.engine(results)
+    with _files_in_words():
+        alone = main and _alone(results, arguments)
+        if alone:
             leftovers.drop(results)
         plan = _plan(config, cores, results)
-        if drop_stale:
+        if alone:
             drop_stale_indexes(plan)
+    return plan
+
+
+def _alone(results: Path, arguments: list[str]) -> bool:
+    """Whether no other Snakemake is at work on the sweep; if one is, only who wants to look may go on."""
+    try:
+        locks.engine(results)
+    except locks.Busy:
+        if not _only_looks(arguments):
+            raise
+        return False
+    return True
+
+
+def _only_looks(arguments: list[str]) -> bool:
+    from snakemake.cli import parse_args  # the Snakefile cannot ask: Snakemake decides it after parsing
+
+    try:
+        options = parse_args(arguments)[1]
+    except SystemExit:
+        return False
+    return any(
+        getattr(options, name, False) for name in ("dryrun", "lint", "list_rules", "dag", "rulegraph", "summary")
+    )
+
+
+@contextlib.contextmanager
+def _files_in_words() -> Iterator[None]:
+    """A file that cannot be read or written is an expected failure."""
+    try:
+        yield
     except OSError as error:
         raise TokenAxisError(f"cannot be used: {error.strerror}", file=str(error.filename)) from error
-    return plan
 
 
 def _plan(config: dict[str, Any], cores: int | None, results: Path) -> Plan:
@@ -157,7 +192,7 @@ def _plan(config: dict[str, Any], cores: int | None, results: Path) -> Plan:
         _write(plan.manifest(label), common | {"shard": int(label[:3]), "shards": count, "label": label, "runs": part})
     for stage in STAGES.values():
         _write(plan.params(stage.name), {name: config[name] for name in stage.sections})
-        store.write_text_if_changed(Path(plan.code(stage.name)), code_digest(stage.name) + "\n")
+        _write_text(plan.code(stage.name), code_digest(stage.name) + "\n")
     return plan
 
 
@@ -185,7 +220,13 @@ def _mtime(path: Path) -> float:
 
 
 def _write(path: str, data: Any) -> None:
-    store.write_text_if_changed(Path(path), store.to_json(data, indent=None))
+    _write_text(path, store.to_json(data, indent=None))
+
+
+def _write_text(path: str, text: str) -> None:
+    """Write what changed. A file from the future (a clock was wrong) is brought to now, or Snakemake fails."""
+    if not store.write_text_if_changed(Path(path), text) and _mtime(Path(path)) > time.time():
+        os.utime(path)
 
 
 def command(scripts: Path) -> str:

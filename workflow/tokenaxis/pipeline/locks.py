@@ -19,18 +19,23 @@ from tokenaxis.pipeline.work import ENGINE
 _held: list[int] = []
 
 
+class Busy(TokenAxisError):
+    """Somebody else is at work on the sweep."""
+
+
 def engine(results: Path) -> None:
     """Take the sweep for this process, until it ends.
 
     Raises:
-        TokenAxisError: another Snakemake is at work on the sweep.
+        Busy: another Snakemake is at work on the sweep.
+        TokenAxisError: results cannot be written.
     """
     path = results / ENGINE / "locks" / "snakemake"
     descriptor = _open(path)
     if not _take(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
         holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
         os.close(descriptor)
-        raise TokenAxisError(
+        raise Busy(
             f"another snakemake (process {holder or 'unknown'}) is at work on {results}",
             remedy="wait until it has ended",
         )

@@ -18,6 +18,7 @@ from tokenaxis.columns import LOSSES
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.laws import NAMES, seed_report, text
+from tokenaxis.laws.plan import plan_of
 from tokenaxis.laws.seed import batch_stages
 from tokenaxis.series import LossSeries
 
@@ -139,9 +140,13 @@ def _analyse(
 ) -> dict[str, Any]:
     """One run by the laws of docs/methods.md: said as text, or handed back for JSON."""
     axis, declaration, loss = _axis(path, args, params, schedule)
+    if loss is None and args.law == "seed" and np.isfinite(axis.columns.get(SEED_LOSS, np.nan)).any():
+        loss = SEED_LOSS
     fits = params["fits"] | ({"loss": loss} if loss is not None else {})
     chosen, reason = targets.choose_loss(axis.columns, fits)
     series = _series(axis, declaration, args, chosen)
+    if args.lr_schedule is not None:
+        plan_of(series)  # a schedule typed by hand that lacks something ends here; a declared one only refuses the fit
     report = targets.answer(series, fits, reason)
     swept = None
     if args.stability_sweep:

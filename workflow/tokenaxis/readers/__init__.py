@@ -10,6 +10,7 @@ from tokenaxis.declarations import Declaration
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.readers.base import IntervalMean, RawLog, Reader, Sample
 from tokenaxis.readers.content import sample
+from tokenaxis.readers.means import mark_means
 from tokenaxis.readers.recognition import Recognition, recognise
 from tokenaxis.readers.registry import all_readers, by_name, code_digest
 
@@ -55,10 +56,10 @@ def read(
                 raise TokenAxisError(f"is not a training log: {found.passed_over}", remedy="declare its `format:`")
             reader = found.reader
         if part is None:
-            return reader.read(path, declaration)
+            return mark_means(reader.read(path, declaration))
         if reader.read_part is None:
             raise TokenAxisError(f"is in format {reader.name}, which holds one run a file")
-        return reader.read_part(path, declaration, part)
+        return mark_means(reader.read_part(path, declaration, part))
     except TokenAxisError as error:
         raise error.within(path) from error.__cause__
     except OSError as error:

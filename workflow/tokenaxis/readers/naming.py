@@ -24,6 +24,11 @@ _PER_SECOND = {"ms": 1000.0, "min": 1 / 60, "minutes": 1 / 60, "h": 1 / 3600, "h
 _SET_LOSS = re.compile(
     r"(?:eval|val|valid|validation|test)_.*(?:cross_?entropy_?loss|cross_?entropy|ce_loss|lm_loss|loss)"
 )
+#: names that are likely a loss, or a step, though no alias knows them: for remedies only
+_LIKELY = (
+    re.compile(r"loss|nll|entropy|(?:^|_)ce(?:$|_)|bpb|perplexity", re.IGNORECASE),
+    re.compile(r"step|iter|update|batch|samples|(?:^|_)it(?:$|_)|^[nit]$|epoch", re.IGNORECASE),
+)
 _KIND_NAMES = frozenset(("type", "split", "phase", "mode", "set", "stage", "kind", "event", "partition"))
 #: words in a `type` column -> the loss that such a row holds
 KINDS = {"train": "train_loss", "training": "train_loss"}
@@ -141,10 +146,16 @@ def missing_column(canonical: str, names: Sequence[str]) -> TokenAxisError:
     """The refusal of a log without a step or without any loss, which lists what it has."""
     what = "step column" if canonical == "step" else "loss column"
     shown = ", ".join(repr(name) for name in names[:30]) + (f" and {len(names) - 30} more" if len(names) > 30 else "")
+    likely = next((name for name in names if _LIKELY[canonical == "step"].search(name)), "NAME")
     return TokenAxisError(
         f"has no {what} that is known; its columns: {shown}",
-        remedy=f"declare it in configs/sweeps/<sweep>.yaml: `columns: {{{canonical}: NAME}}`",
+        remedy=f"declare it in configs/sweeps/<sweep>.yaml: `columns: {{{canonical}: {_quoted(likely)}}}`",
     )
+
+
+def _quoted(name: str) -> str:
+    """A name as YAML holds it inside braces."""
+    return name if re.fullmatch(r"[A-Za-z_][\w./-]*", name) else "'" + name.replace("'", "''") + "'"
 
 
 def _meaning(key: str) -> tuple[str, int, float] | None:

@@ -43,17 +43,24 @@ def listing(found: dict[str, Any], root: Path, hashes: Hashes) -> dict[str, Any]
     """The content of runs.json: what was found, with the sha256 of each file in place of its times."""
     runs, refused = [], list(found["refused"])
     for run in found["runs"]:
-        files = []
-        for file in run["files"]:
-            try:
-                digest = hashes.sha256(root / file["path"])
-            except TokenAxisError as error:
-                refused.append({"name": run["name"], "reason": error.reason, "remedy": None})
-                digest = None
-            files.append({"path": file["path"], "bytes": file["bytes"], "sha256": digest})
-        runs.append(run | {"files": files})
+        files = [_described(file, root, hashes, run["name"], refused) for file in run["files"]]
+        facts_from = [_described(file, root, hashes, run["name"], refused) for file in run["facts_from"]]
+        runs.append(run | {"files": files, "facts_from": facts_from})
     content = {key: found[key] for key in ("sweep", "fits", "passed_over")} | {"runs": runs, "refused": refused}
     return content | {"schema": "tokenaxis/runs/1", "fingerprint": fingerprints.combine("runs", content)}
+
+
+def _described(
+    file: dict[str, Any], root: Path, hashes: Hashes, run: str, refused: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A file without its times, and without what is not said of it; one that cannot be read any more is refused."""
+    try:
+        digest = hashes.sha256(root / file["path"])
+    except TokenAxisError as error:
+        refused.append({"name": run, "reason": error.reason, "remedy": None})
+        digest = None
+    said = {key: value for key, value in file.items() if value is not None and key != "stamp"}
+    return said | {"sha256": digest}
 
 
 def write(found: dict[str, Any], root: Path, results: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ class SweepDeclaration:
         targets: target losses of this sweep, or None.
         loss: the loss column that its runs are compared on, or None.
         ignore: glob patterns of paths below the sweep directory that are passed over.
-        entries: (pattern, keys) in order; later ones win key by key, and within `columns` and `facts`.
+        entries: (pattern, keys) in order; later ones win key by key, and within `columns` and `facts`. Of `model` only
+            the last one counts; what is stated beside it goes before it.
         root: the sweep directory, where models' files are looked for first; None: only the working directory.
         cache: a folder that remembers what models' files hold, or None.
         defaults: how many of the entries, from the first on, are for every run.
@@ -84,20 +85,20 @@ class SweepDeclaration:
             TokenAxisError: a model's file is missing or unreadable, or a schedule is not ascending.
         """
         merged: dict[str, Any] = {"columns": {}, "facts": {}}
-        for pattern, keys in self.entries:
-            if not any(fnmatch.fnmatchcase(path, pattern) for path in paths):
-                continue
+        matching = [keys for pattern, keys in self.entries if any(fnmatch.fnmatchcase(path, pattern) for path in paths)]
+        models_named = [number for number, keys in enumerate(matching) if "model" in keys]
+        for number, keys in enumerate(matching):
+            if number in models_named[-1:]:  # one model: the facts of two must not mix
+                merged["facts"] = merged["facts"] | models.facts(keys["model"], self.root, self.cache)
+            if (price := keys.get("price_per_gpu_hour")) is not None:
+                stated = {"price_per_gpu_hour": price["value"], "price_currency": price["currency"]}
+                merged["facts"] = merged["facts"] | stated
             for key, value in keys.items():
                 if key in ("columns", "facts"):
                     merged[key] = merged[key] | value
-                elif key == "model":
-                    merged["facts"] = merged["facts"] | models.facts(value, self.root, self.cache)
-                elif key == "price_per_gpu_hour":
-                    price = {"price_per_gpu_hour": value["value"], "price_currency": value["currency"]}
-                    merged["facts"] = merged["facts"] | price
                 elif key == "batch_schedule":
                     merged[key] = parse_schedule(value)
-                else:
+                elif key not in ("model", "price_per_gpu_hour"):
                     merged[key] = value
         return Declaration.from_dict(merged)
 
@@ -132,6 +133,29 @@ def load(sweep: str, seen: Path | None = None, root: Path | None = None) -> Swee
         tuple(GroupRule.parsed(rule, str(path)) for rule in data.get("groups", ())),
         tuple(data.get("separate", ())),
     )
+
+
+def on_command_line(sweep: str | None, text: str | None) -> SweepDeclaration:
+    """The declarations of a sweep, with YAML that is declared for every run laid over them.
+
+    Args:
+        sweep: name of the sweep, or None.
+        text: YAML with keys of a run, or None.
+
+    Raises:
+        TokenAxisError: one of them does not fit workflow/schemas/sweep.schema.json.
+    """
+    declaration = SweepDeclaration() if sweep is None else load(sweep)
+    if text is None:
+        return declaration
+    import yaml
+
+    try:
+        keys = yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise TokenAxisError(f"--declare is not valid YAML: {text!r}") from None
+    keys = params.validate({"defaults": keys}, "sweep.schema.json", "--declare")["defaults"]
+    return replace(declaration, entries=(*declaration.entries, ("*", keys)))
 
 
 def parse_schedule(stages: list[Any]) -> tuple[tuple[float, float], ...]:

@@ -25,7 +25,13 @@ from tokenaxis.sweep.model import Discovery, Group, LogFile, Run, Seen
 __all__ = ["Discovery", "LogFile", "Run", "discover"]
 
 
-def discover(root: Path, declared: SweepDeclaration, ignore: list[str], cache: Path | None = None) -> Discovery:
+def discover(
+    root: Path,
+    declared: SweepDeclaration,
+    ignore: list[str],
+    cache: Path | None = None,
+    only: Sequence[str] | None = None,
+) -> Discovery:
     """Look at every file below `root`, and say which make which run.
 
     Args:
@@ -33,6 +39,7 @@ def discover(root: Path, declared: SweepDeclaration, ignore: list[str], cache: P
         declared: the sweep's declarations.
         ignore: glob patterns of file and folder names that are passed over.
         cache: a file that remembers what was seen, keyed by path, size and times.
+        only: look at just these files, relative to `root`.
 
     Raises:
         TokenAxisError: `root` is not a directory.
@@ -43,8 +50,9 @@ def discover(root: Path, declared: SweepDeclaration, ignore: list[str], cache: P
         )
     known = Known(root, cache)
     found = Discovery()
-    logs, empty_events, settings = _look(root, declared, ignore, known, found)
-    logs = _without_copies(logs, known, found)
+    files = walk(root, ignore, found) if only is None else [(path, os.stat(root / path)) for path in only]
+    logs, empty_events, settings = _look(sorted(files), declared, known, found)
+    logs = _without_copies(logs, declared, known, found)
     groups = group(logs, declared, known.extent)
     _place_empty_events(empty_events, groups, found)
     beside_of = beside.settings_of(groups, settings)
@@ -57,13 +65,13 @@ def discover(root: Path, declared: SweepDeclaration, ignore: list[str], cache: P
 
 
 def _look(
-    root: Path, declared: SweepDeclaration, ignore: list[str], known: Known, found: Discovery
+    files: Sequence[tuple[str, os.stat_result]], declared: SweepDeclaration, known: Known, found: Discovery
 ) -> tuple[list[Seen], list[LogFile], list[LogFile]]:
     """(logs, event files without a scalar, files that may state settings); the rest goes to `found`."""
     logs: list[Seen] = []
     empty_events: list[LogFile] = []
     settings: list[LogFile] = []
-    for path, entry_stat in sorted(walk(root, ignore, found)):
+    for path, entry_stat in files:
         name = printable(path)
         if declared.ignores(path):
             found.passed_over.append({"name": name, "reason": "ignored by declaration"})
@@ -89,9 +97,7 @@ def _look(
     return logs, empty_events, settings
 
 
-def _again(
-    log: LogFile, kind: str, detail: list, declared: SweepDeclaration, known: Known
-) -> tuple[str, list]:
+def _again(log: LogFile, kind: str, detail: list, declared: SweepDeclaration, known: Known) -> tuple[str, list]:
     """A file that is no log by itself, with what is declared for it."""
     if not declared.entries:
         return kind, detail
@@ -113,10 +119,17 @@ def _again(
     return kind, detail
 
 
-def _without_copies(logs: Sequence[Seen], known: Known, found: Discovery) -> list[Seen]:
-    """Logs without those that hold the same bytes as an earlier one; only files alike at both ends are hashed."""
+def _without_copies(
+    logs: Sequence[Seen], declared: SweepDeclaration, known: Known, found: Discovery
+) -> list[Seen]:
+    """Logs without those that hold the same bytes as an earlier one, unless they are declared to be separate.
+
+    Only files of one size that are alike at both ends are hashed.
+    """
     alike: dict[tuple[int, int], list[Seen]] = {}
     for seen in logs:
+        if declared.is_separate(seen.log.path):
+            continue
         alike.setdefault((seen.log.bytes, known.checksum(seen.log)), []).append(seen)
     copies: dict[str, str] = {}
     for members in alike.values():

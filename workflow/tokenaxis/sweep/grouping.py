@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from tokenaxis.readers.extent import Extent
+from tokenaxis.readers.writers import folder_role
 from tokenaxis.sweep import names
 from tokenaxis.sweep.declared import SweepDeclaration
 from tokenaxis.sweep.ids import without_ending
@@ -87,7 +88,9 @@ def _declared(seen: Sequence[Seen], declared: SweepDeclaration) -> tuple[list[Gr
             replace(file.log, format=None if file.format == main else file.format, first_step=first)
             for _, file, first in members
         )
-        because = f"declared to be one run (groups: in configs/sweeps): {len(logs)} {'file' if len(logs) == 1 else 'files'}"
+        because = (
+            f"declared to be one run (groups: in configs/sweeps): {len(logs)} {'file' if len(logs) == 1 else 'files'}"
+        )
         join = "attempts" if len(logs) > 1 or logs[0].first_step is not None else None
         groups.append(Group(run, run, main, logs, join, because))
     return groups, rest
@@ -100,14 +103,14 @@ def _event_folders(files: Sequence[Seen]) -> list[Group]:
         folders.setdefault(os.path.dirname(file.log.path), []).append(file)
     roles: dict[str, set[str]] = {}
     for folder in folders:
-        role = names.folder_role(folder)
+        role = folder_role(folder)
         if role is not None and "/" in folder:
             roles.setdefault(os.path.dirname(folder), set()).add(role)
     both = {parent for parent, found in roles.items() if found == {"train", "val"}}
     runs: dict[str, list[Seen]] = {}
     for folder, members in folders.items():
         parent = os.path.dirname(folder)
-        home = parent if parent in both and names.folder_role(folder) is not None else folder
+        home = parent if parent in both and folder_role(folder) is not None else folder
         runs.setdefault(home, []).extend(members)
     groups = []
     for home, members in runs.items():

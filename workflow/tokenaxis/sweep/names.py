@@ -17,7 +17,9 @@ _VERSION = re.compile(r"(?:(?<=/)|^)version_(\d{1,6})(?=/)")
 _NUMBERED = re.compile(r"\.(\d{1,3})(?=\.[A-Za-z][\w.]*$|$)")
 #: metrics_0-5000.csv beside metrics_4000-9000.csv
 _RANGE = re.compile(r"(?:(?<=/)|^|[._-])(?:steps?[._-]?)?(\d{1,12})(?:-|_|-to-|_to_)(\d{1,12})(?=\.[A-Za-z]|$)")
-_ANY = re.compile(r"attempt|restart|resum|requeue|retry|part|segment|chunk|cont|version_\d|\.\d|\d(?:-|_)(?:to[-_])?\d", re.I)
+_ANY = re.compile(
+    r"attempt|restart|resum|requeue|retry|part|segment|chunk|cont|version_\d|\.\d|\d(?:-|_)(?:to[-_])?\d", re.I
+)
 _RULES = (
     (_VERSION, "versions of one Lightning logger"),
     (_WORD, "named as attempts of one run"),
@@ -50,19 +52,6 @@ def attempt_in(path: str) -> Attempt | None:
 def plain(path: str) -> str:
     """A path without what taking out a part of it left behind."""
     return re.sub(r"/[._-]+(?=[^/])", "/", re.sub(r"/{2,}", "/", path)).strip("/")
-
-
-#: folders of one run's writers: Keras' train/ and validation/, add_scalars' loss_train/ and loss_val/
-_TRAIN_FOLDER = re.compile(r"(?:^|.*[_-])(?:train|training)$", re.IGNORECASE)
-_VAL_FOLDER = re.compile(r"(?:^|.*[_-])(?:val|valid|validation|eval|evaluation|test|dev)$", re.IGNORECASE)
-
-
-def folder_role(folder: str) -> str | None:
-    """ "train" or "val" where a folder's name says whose scalars it holds."""
-    name = folder.rsplit("/", 1)[-1]
-    if _TRAIN_FOLDER.fullmatch(name):
-        return "train"
-    return "val" if _VAL_FOLDER.fullmatch(name) else None
 
 
 def natural(path: str) -> tuple[tuple[int, int | str], ...]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
-from tokenaxis.readers.base import RawLog, Reader, Sample
+from tokenaxis.readers.base import IntervalMean, RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
 from tokenaxis.readers.records import Records
 from tokenaxis.readers.textlog import Fact
@@ -62,10 +62,8 @@ def read(path: str, declaration: Declaration) -> RawLog:
         )
     log = records.log(NAME, notices)
     log.facts += _facts(text, start.start(), end)
-    interval = next((value for key, value, _, _ in log.facts if key == "train_loss_interval_steps"), 1)
-    if interval > 1:
-        message = f"loss is the mean over the {interval} steps up to its record, not the loss of one step"
-        log.warnings.append(Notice("train_loss_is_a_mean", message))
+    interval = next((value for key, value, _, _ in log.facts if key == "train_loss_interval_steps"), None)
+    log.means["train_loss"] = IntervalMean(interval, counted_after=True)
     return log
 
 

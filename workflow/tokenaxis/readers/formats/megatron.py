@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice
-from tokenaxis.readers.base import RawLog, Reader, Sample
+from tokenaxis.readers.base import IntervalMean, RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
 from tokenaxis.readers.textlog import Fact, Rows, amount, build, find_rows, header_facts, whole, words
 
@@ -122,10 +122,12 @@ def read(path: str, declaration: Declaration) -> RawLog:
         names,
         broken=broken,
         facts=facts,
-        warnings=_notices(data, facts, seq_len),
+        warnings=_notices(data, seq_len),
         what="`iteration N/ TOTAL` line",
     )
     log.tokens_convention = "after" if "tokens" in log.columns else None
+    interval = next((value for key, value, _, _ in facts if key == "train_loss_interval_steps"), None)
+    log.means["train_loss"] = IntervalMean(interval, counted_after=True)
     return log
 
 
@@ -219,12 +221,8 @@ def _planned_tokens(head: bytes, seq_len: float | None) -> list[Fact]:
     return [(key, value * seq_len, source, f"{note} * seq_length") for key, value, source, note in samples if seq_len]
 
 
-def _notices(data: bytes, facts: list[Fact], seq_len: float | None) -> list[Notice]:
+def _notices(data: bytes, seq_len: float | None) -> list[Notice]:
     notices = []
-    interval = next((value for key, value, _, _ in facts if key == "train_loss_interval_steps"), None)
-    if interval and interval > 1:
-        message = f"lm loss is the mean over the {interval} iterations up to its line, not the loss of one step"
-        notices.append(Notice("train_loss_is_a_mean", message))
     if seq_len is None and b"consumed samples" in data and b"consumed tokens" not in data:
         message = (
             "consumed samples are not turned into tokens: the sequence length is not in the log; declare `seq_len:`"

@@ -70,7 +70,9 @@ def read(path: str, declaration: Declaration) -> RawLog:
     left = len(content.data) - events.whole_bytes(content.data)
     if left:
         notices.append(Notice("torn_last_line", f"the last record is torn or damaged: {left:,} bytes were not read"))
-    return records.log(NAME, notices, what="event")
+    log = records.log(NAME, notices, what="event")
+    log.started = start
+    return log
 
 
 READER = Reader(NAME, "TensorBoard event files", sniff, read, lacks)

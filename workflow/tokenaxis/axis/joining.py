@@ -1,0 +1,271 @@
+"""Several logs of one run -> one log, its rows in the order in which they were trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tokenaxis.axis.wording import counted
+from tokenaxis.columns import LOSSES, NAMES
+from tokenaxis.errors import Notice, TokenAxisError
+
+if TYPE_CHECKING:
+    from tokenaxis.readers.base import RawLog
+
+#: share of the steps that two logs have in common whose losses must agree for the one to hold the other's rows again
+_SAME_ROWS = 0.99
+#: seconds by which two writers must overlap to have written at the same time: clocks and flushes are not exact
+_AT_ONCE = 5.0
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One of a run's logs.
+
+    Attributes:
+        name: its file, for messages.
+        log: its rows.
+        first_step: declared step at which it begins, where it counts from 0 again; else None.
+    """
+
+    name: str
+    log: RawLog
+    first_step: int | None = None
+
+
+def join_logs(pieces: Sequence[Piece], how: str) -> RawLog:
+    """One log of all pieces; lines count on through the files.
+
+    Args:
+        pieces: oldest first.
+        how: "attempts": each goes on where an earlier one ended, or holds some of its rows again; "snapshots": one
+            holds what the others hold; "writers": event files of one folder; "columns": each holds other values of the
+            same steps.
+
+    Raises:
+        TokenAxisError: they are not one run.
+    """
+    pieces = [_shifted(piece) for piece in pieces]
+    if len(pieces) == 1:
+        return pieces[0].log
+    return _WAYS[how](pieces)
+
+
+def _shifted(piece: Piece) -> Piece:
+    if not piece.first_step:
+        return piece
+    step = piece.log.columns["step"]
+    offset = piece.first_step - float(step[0])
+    columns = piece.log.columns | {"step": step + offset}
+    message = f"{piece.name}: its steps count from {step[0]:.0f}; step {piece.first_step} was declared as its first"
+    notices = [*piece.log.warnings, Notice("first_step_declared", message)]
+    return replace(piece, log=replace(piece.log, columns=columns, warnings=notices))
+
+
+def _attempts(pieces: Sequence[Piece]) -> RawLog:
+    """Pieces one after the other, so that the rule of attempts applies; repeated exports of the same rows as one."""
+    notices: list[Notice] = []
+    joined = [pieces[0]]
+    for piece in pieces[1:]:
+        same = _holds_again(joined, piece)
+        _refuse_second_beginning(joined[0], piece, same)
+        if same:
+            piece, repeated = _without_rows_of(joined, piece)
+            message = f"{piece.name} holds {counted(repeated, 'row')} of the files before it again: they count once"
+            notices.append(Notice("overlapping_files", message))
+        if len(piece.log.lines):
+            joined.append(piece)
+    return _concatenated(joined, notices)
+
+
+def _without_rows_of(earlier: Sequence[Piece], piece: Piece) -> tuple[Piece, int]:
+    """A piece without the rows at steps that earlier ones have, and how many those were."""
+    log = piece.log
+    fresh = ~np.isin(log.columns["step"], np.concatenate([before.log.columns["step"] for before in earlier]))
+    gone = int((~fresh).sum())
+    unusable = {key: lines[np.isin(lines, log.lines[fresh])] for key, lines in log.unusable.items()}
+    columns = {name: values[fresh] for name, values in log.columns.items()}
+    kept = replace(log, columns=columns, lines=log.lines[fresh], rows_read=log.rows_read - gone, unusable=unusable)
+    return replace(piece, log=kept), gone
+
+
+def _holds_again(earlier: Sequence[Piece], piece: Piece) -> bool:
+    """Whether a log's rows at steps that an earlier one has too are the same rows, and there are some."""
+    return any((shared := _agreement(before.log, piece.log)) is not None and shared >= _SAME_ROWS for before in earlier)
+
+
+def _agreement(one: RawLog, other: RawLog) -> float | None:
+    """Share of common steps with equal losses; None without a common step."""
+    for loss in LOSSES:
+        if loss not in one.columns or loss not in other.columns:
+            continue
+        first, second = (
+            dict(zip(log.columns["step"].tolist(), log.columns[loss].tolist(), strict=True)) for log in (one, other)
+        )
+        common = [step for step in second if step in first and first[step] == first[step] and second[step] == second[step]]
+        if common:
+            return sum(first[step] == second[step] for step in common) / len(common)
+    return None
+
+
+def _refuse_second_beginning(first: Piece, piece: Piece, same: bool) -> None:
+    """Two logs that both begin at the beginning are two runs, whatever their names say."""
+    begins, began = (float(log.columns["step"][0]) for log in (piece.log, first.log))
+    if begins > began or same or piece.first_step is not None:
+        return
+    raise TokenAxisError(
+        f"{piece.name} begins at step {begins:.0f}, where {first.name} begins too: two runs, not two attempts of one",
+        remedy="declare `separate: [PATTERN]`, or the step at which it resumed: "
+        f"`groups: [{{match: {piece.name!r}, run: NAME, first_step: N}}]`",
+    )
+
+
+def _snapshots(pieces: Sequence[Piece]) -> RawLog:
+    """The newest; what an older one holds beside it is said."""
+    newest = max(pieces, key=lambda piece: (float(piece.log.columns["step"].max()), piece is pieces[-1]))
+    log = newest.log
+    others = [piece for piece in pieces if piece is not newest]
+    names = ", ".join(piece.name for piece in others)
+    notices = [Notice("older_snapshots", f"{newest.name} was read; older snapshots of it were not used: {names}")]
+    for piece in others:
+        shared = _agreement(log, piece.log)
+        if shared is not None and shared < _SAME_ROWS:
+            message = f"{piece.name} holds other losses than {newest.name} at the same steps: of an abandoned attempt?"
+            notices.append(Notice("snapshot_differs", message))
+    return replace(log, warnings=[*log.warnings, *notices])
+
+
+def _writers(pieces: Sequence[Piece]) -> RawLog:
+    """Event files of one folder: attempts, or two processes that logged the same run at once."""
+    groups: list[list[Piece]] = []
+    for piece in pieces:
+        at_once = [group for group in groups if any(_wrote_at_once(before, piece) for before in group)]
+        if at_once:
+            at_once[0].append(piece)
+        else:
+            groups.append([piece])
+    chosen, notices = [], []
+    for group in groups:
+        best = max(group, key=lambda piece: len(piece.log.lines))
+        chosen.append(best)
+        for piece in group:
+            if piece is not best:
+                message = (
+                    f"two writers at the same time: {best.name} ({counted(len(best.log.lines), 'row')}) and {piece.name} "
+                    f"({counted(len(piece.log.lines), 'row')}) log the same steps with different values; the longer, "
+                    f"{best.name}, was read and the other left out"
+                )
+                notices.append(Notice("two_writers", message))
+    return _concatenated(chosen, notices)
+
+
+def _wrote_at_once(one: Piece, other: Piece) -> bool:
+    """Whether both logged steps of the same stretch while both ran, with different losses."""
+    spans = [_span(piece.log) for piece in (one, other)]
+    if None in spans:
+        return False
+    (begun, ended), (began, end) = spans  # type: ignore[misc]
+    if min(ended, end) - max(begun, began) < _AT_ONCE:
+        return False
+    shared = _agreement(one.log, other.log)
+    return shared is not None and shared < _SAME_ROWS
+
+
+def _span(log: RawLog) -> tuple[float, float] | None:
+    elapsed = log.columns.get("elapsed_s")
+    if log.started is None or elapsed is None:
+        return None
+    return log.started + float(np.nanmin(elapsed)), log.started + float(np.nanmax(elapsed))
+
+
+def _columns(pieces: Sequence[Piece]) -> RawLog:
+    """Values of the same steps in several files, one row a step; where a file goes back, the stretches are attempts."""
+    return _concatenated(pieces, [], by_step=True)
+
+
+_WAYS: dict[str, Callable[[Sequence[Piece]], RawLog]] = {
+    "attempts": _attempts,
+    "snapshots": _snapshots,
+    "writers": _writers,
+    "columns": _columns,
+}
+
+
+def _concatenated(pieces: Sequence[Piece], notices: list[Notice], by_step: bool = False) -> RawLog:
+    """Rows of all pieces, file after file, or (`by_step`) by attempt and step."""
+    if len(pieces) == 1:
+        return replace(pieces[0].log, warnings=[*pieces[0].log.warnings, *notices])
+    logs = [piece.log for piece in pieces]
+    conventions = {log.tokens_convention for log in logs if "tokens" in log.columns}
+    if len(conventions) > 1:
+        raise TokenAxisError("its files count tokens in different ways", remedy="declare `tokens_convention:`")
+    offsets = np.cumsum([0, *(_lines(log) for log in logs)])
+    columns = {
+        name: np.concatenate([log.columns.get(name, np.full(len(log.lines), np.nan)) for log in logs])
+        for name in NAMES
+        if any(name in log.columns for log in logs)
+    }
+    lines = np.concatenate([log.lines + start for log, start in zip(logs, offsets, strict=False)])
+    if by_step:
+        order = _order([log.columns["step"] for log in logs])
+        columns = {name: values[order] for name, values in columns.items()}
+        lines = lines[order]
+    joined = replace(
+        logs[0],
+        columns=columns,
+        lines=lines,
+        names={name: own for log in reversed(logs) for name, own in log.names.items()},
+        rows_read=sum(log.rows_read for log in logs),
+        bad_lines=sorted(line + int(start) for log, start in zip(logs, offsets, strict=False) for line in log.bad_lines),
+        unusable=_unusable(logs, offsets),
+        facts=list(dict.fromkeys(fact for log in logs for fact in _hashable(log.facts))),
+        tokens_convention=next(iter(conventions), None),
+        means={name: mean for log in reversed(logs) for name, mean in log.means.items()},
+    )
+    joined.warnings = [_line_notice(pieces, offsets), *_named_warnings(pieces), *notices]
+    return joined
+
+
+def _order(steps: Sequence[np.ndarray]) -> np.ndarray:
+    """Rows by attempt (counted within each file), then step, then file."""
+    attempts = [np.r_[0, np.cumsum(step[1:] < step[:-1])] for step in steps]
+    files = np.repeat(np.arange(len(steps)), [len(step) for step in steps])
+    return np.lexsort((files, np.concatenate(steps), np.concatenate(attempts)))
+
+
+def _lines(log: RawLog) -> int:
+    return max([int(log.lines.max(initial=0)), *log.bad_lines])
+
+
+def _unusable(logs: Sequence[RawLog], offsets: np.ndarray) -> dict[tuple[str, str], np.ndarray]:
+    found: dict[tuple[str, str], list[np.ndarray]] = {}
+    for log, start in zip(logs, offsets, strict=False):
+        for key, lines in log.unusable.items():
+            found.setdefault(key, []).append(lines + start)
+    return {key: np.concatenate(parts) for key, parts in found.items()}
+
+
+def _hashable(facts: list) -> list:
+    return [fact for fact in facts if not isinstance(fact[1], list | dict)]
+
+
+def _line_notice(pieces: Sequence[Piece], offsets: np.ndarray) -> Notice:
+    parts = [f"{piece.name} from line {int(start) + 1}" for piece, start in zip(pieces, offsets, strict=False)]
+    return Notice("several_files", f"{len(pieces)} files are one run; line numbers count on: {', '.join(parts)}")
+
+
+def _named_warnings(pieces: Sequence[Piece]) -> list[Notice]:
+    """The files' own warnings; one that all have stands once."""
+    texts: dict[Notice, list[str]] = {}
+    for piece in pieces:
+        for notice in piece.log.warnings:
+            texts.setdefault(notice, []).append(piece.name)
+    return [
+        notice
+        if len(names) == len(pieces) or notice.message.startswith(names[0])
+        else Notice(notice.code, f"{', '.join(names)}: {notice.message}")
+        for notice, names in texts.items()
+    ]

@@ -1,0 +1,288 @@
+"""The scaling law in model size and tokens, its uncertainty, and how it would spend a budget of compute.
+
+L(N, D) = E + A/N^alpha + B/D^beta (Hoffmann et al. 2022, arXiv:2203.15556, section 3.3), fitted as there: Huber's loss
+with delta = 1e-3 on ln L - LSE(ln A - alpha ln N, ln B - beta ln D, ln E), summed over the points. The public points
+of that paper and the optimum on them: Besiroglu et al. 2024 (arXiv:2404.10102).
+
+Vectors of parameters hold (ln E, ln A', ln B', alpha, beta), with A' and B' at the geometric means of N and D: about
+those the five are far less correlated than at N = D = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: exponents that are looked at; steeper or flatter ones were never published
+EXPONENTS = (1e-3, 5.0)
+#: places per exponent of the grid that finds the starts, and how many starts are followed
+GRID, STARTS = 24, 8
+#: most steps of a descent, and the relative gain below which it has arrived
+MOST_STEPS, ARRIVED = 400, 1e-10
+#: for a resample, whose own spread is a thousand times coarser
+RESAMPLE_STEPS, RESAMPLE_ARRIVED = 60, 1e-6
+#: numbers of a chunk of resamples: bounds memory
+CHUNK = 4_000_000
+PARAMETERS = 5
+
+
+@dataclass(frozen=True)
+class ScalingLaw:
+    """L(N, D) in nats per token, N in parameters, D in tokens.
+
+    Attributes:
+        irreducible_loss: E. size_coefficient, size_exponent: A, alpha. token_coefficient, token_exponent: B, beta.
+    """
+
+    irreducible_loss: float
+    size_coefficient: float
+    size_exponent: float
+    token_coefficient: float
+    token_exponent: float
+
+    def loss(self, n_params: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Nats per token, arrays broadcast."""
+        import numpy as np
+
+        size = self.size_coefficient * np.asarray(n_params, dtype=np.float64) ** -self.size_exponent
+        return self.irreducible_loss + size + self.token_coefficient * np.asarray(tokens) ** -self.token_exponent
+
+    def tokens_to(self, target: float, n_params: np.ndarray) -> np.ndarray:
+        """Tokens to `target` (nats per token) for each size; NaN where the size never gets there."""
+        import numpy as np
+
+        left = target - self.irreducible_loss - self.size_coefficient * np.asarray(n_params) ** -self.size_exponent
+        return np.where(left > 0, (self.token_coefficient / np.where(left > 0, left, 1)) ** (1 / self.token_exponent),
+                        np.nan)  # fmt: skip
+
+    def optimum(self, flop: float, flop_per_parameter_token: float = 6.0) -> tuple[float, float]:
+        """(N, D) of the lowest loss with C = k·N·D FLOP: N = G (C/k)^(beta/(alpha+beta)), D = C/(k·N).
+
+        G = (alpha A / (beta B))^(1/(alpha+beta)) (Hoffmann et al. 2022, equation 4); k = 6 is their convention.
+        """
+        total = self.size_exponent + self.token_exponent
+        log_ratio = math.log(self.size_exponent * self.size_coefficient) - math.log(
+            self.token_exponent * self.token_coefficient
+        )
+        product = flop / flop_per_parameter_token
+        n_params = math.exp((log_ratio + self.token_exponent * math.log(product)) / total)
+        return n_params, product / n_params
+
+    @property
+    def allocation(self) -> float:
+        """How the best N grows with compute: N ~ C^allocation; D ~ C^(1 - allocation)."""
+        return self.token_exponent / (self.size_exponent + self.token_exponent)
+
+
+@dataclass(frozen=True)
+class ScalingFit:
+    """A fitted law and its resamples.
+
+    Attributes:
+        law: the fit. objective: summed Huber loss. residual: float64 (points,), ln(observed / fitted).
+        resamples: laws fitted to resampled points, as they are used for every interval.
+        at_bounds: names of what the points do not determine ("irreducible_loss", "size_exponent", "token_exponent").
+    """
+
+    law: ScalingLaw
+    objective: float
+    residual: np.ndarray
+    resamples: tuple[ScalingLaw, ...]
+    at_bounds: tuple[str, ...]
+
+
+def fit(
+    n_params: np.ndarray, tokens: np.ndarray, loss: np.ndarray, *, huber: float, resamples: int, seed: int
+) -> ScalingFit:
+    """The law of least summed Huber loss, found from a grid of both exponents.
+
+    Args:
+        n_params, tokens, loss: float64 (points,), positive; at least six points.
+        huber: residuals of ln(loss) beyond this count linearly.
+        resamples: number of bootstrap fits. Where sizes are many, points are drawn with replacement (Besiroglu et al.
+            2024). On a grid of few sizes such a draw may lose what determines the law, so the sizes and tokens stay,
+            and residuals are drawn anew, widened by sqrt(n / (n - 5)) for the degrees of freedom that the fit took.
+        seed: of the resampling.
+
+    Raises:
+        ValueError: fewer than six points.
+    """
+    import numpy as np
+
+    if len(loss) <= PARAMETERS:
+        raise ValueError(f"{len(loss)} points do not determine {PARAMETERS} parameters")
+    axes = np.log(n_params), np.log(tokens)
+    centre = float(axes[0].mean()), float(axes[1].mean())
+    places = _Places(axes[0] - centre[0], axes[1] - centre[1], np.log(loss), huber)
+    best = _polished(places, _descend(places, _starts(places), np.ones((1, len(loss))), MOST_STEPS, ARRIVED))
+    drawn = _resampled(places, best, n_params, resamples, seed)
+    return ScalingFit(
+        law=_law(best, centre),
+        objective=float(places.objective(best[None], np.ones((1, len(loss))))[0]),
+        residual=places.residual(best[None])[0],
+        resamples=tuple(_law(vector, centre) for vector in drawn),
+        at_bounds=_at_bounds(best, float(loss.min())),
+    )
+
+
+@dataclass(frozen=True)
+class _Places:
+    """The points: centred ln N and ln D, float64 (points,), and ln L, (points,) or one row per law, (laws, points)."""
+
+    size: np.ndarray
+    tokens: np.ndarray
+    loss: np.ndarray
+    huber: float
+
+    def of(self, laws: np.ndarray) -> _Places:
+        """The same for some of the laws."""
+        return self if self.loss.ndim == 1 else replace(self, loss=self.loss[laws])
+
+    def terms(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(residual (laws, points), shares of E, A and B in the loss (laws, points, 3))."""
+        import numpy as np
+
+        log_e, log_a, log_b, alpha, beta = (vectors[:, index, None] for index in range(PARAMETERS))
+        logs = np.stack(np.broadcast_arrays(log_e, log_a - alpha * self.size, log_b - beta * self.tokens), axis=-1)
+        top = logs.max(axis=-1, keepdims=True)
+        shares = np.exp(logs - top)
+        total = shares.sum(axis=-1, keepdims=True)
+        return self.loss - (top + np.log(total))[..., 0], shares / total
+
+    def residual(self, vectors: np.ndarray) -> np.ndarray:
+        return self.terms(vectors)[0]
+
+    def objective(self, vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return (_huber(self.residual(vectors), self.huber) * weights).sum(axis=1)
+
+    def slopes(self, shares: np.ndarray) -> np.ndarray:
+        """Derivatives of the fitted ln L, (laws, points, 5)."""
+        import numpy as np
+
+        return np.concatenate(
+            [shares, -self.size[:, None] * shares[..., 1:2], -self.tokens[:, None] * shares[..., 2:3]], axis=-1
+        )
+
+
+def _huber(residual: np.ndarray, delta: float) -> np.ndarray:
+    import numpy as np
+
+    size = np.abs(residual)
+    return np.where(size <= delta, 0.5 * size**2, delta * (size - 0.5 * delta))
+
+
+def _starts(places: _Places) -> np.ndarray:
+    """The best cells of a grid of both exponents, with E, A', B' by least squares of relative errors, (STARTS, 5)."""
+    import numpy as np
+
+    exponents = np.geomspace(0.05, 2.0, GRID)
+    alpha, beta = (grid.ravel() for grid in np.meshgrid(exponents, exponents))
+    loss = np.exp(places.loss)
+    columns = np.stack(
+        [np.ones((len(alpha), len(loss))), np.exp(-alpha[:, None] * places.size), np.exp(-beta[:, None] * places.tokens)],
+        axis=-1,
+    ) / loss[:, None]  # fmt: skip
+    square = np.einsum("kni,knj->kij", columns, columns) + 1e-10 * np.eye(3)
+    linear = np.linalg.solve(square, columns.sum(axis=1)[..., None])[..., 0]
+    linear = np.log(np.maximum(linear, 1e-3 * loss.min()))  # a negative share has no logarithm: nearly none of it
+    vectors = np.column_stack([linear, alpha, beta])
+    order = np.argsort(places.objective(vectors, np.ones((1, len(loss)))), kind="stable")
+    return vectors[order[:STARTS]]
+
+
+def _descend(places: _Places, vectors: np.ndarray, weights: np.ndarray, steps: int, arrived: float) -> np.ndarray:
+    """Damped, reweighted Gauss-Newton steps for all `vectors` together; `weights` (laws or 1, points) count points."""
+    import numpy as np
+
+    vectors = vectors.copy()
+    weights = np.broadcast_to(weights, (len(vectors), len(places.size)))
+    damping = np.full(len(vectors), 1e-3)
+    value = places.objective(vectors, weights)
+    going = np.arange(len(vectors))
+    still = np.zeros(len(vectors), dtype=int)
+    for _ in range(steps):
+        near = places.of(going)
+        residual, shares = near.terms(vectors[going])
+        slopes = near.slopes(shares)
+        pull = weights[going] * np.minimum(1.0, places.huber / np.maximum(np.abs(residual), 1e-300))
+        square = np.einsum("kni,kn,knj->kij", slopes, pull, slopes)
+        aim = np.einsum("kni,kn->ki", slopes, pull * residual)
+        scale = np.einsum("kii->ki", square) + 1e-12 * np.einsum("kii->k", square)[:, None]
+        square = square + (damping[going, None] * scale)[..., None] * np.eye(PARAMETERS)
+        tried = vectors[going] + np.linalg.solve(square, aim[..., None])[..., 0]
+        tried[:, 3:] = np.clip(tried[:, 3:], *EXPONENTS)
+        found = near.objective(tried, weights[going])
+        better = found < value[going]
+        gain = (value[going] - found) / np.maximum(value[going], 1e-300)
+        vectors[going[better]], value[going[better]] = tried[better], found[better]
+        damping[going] = np.clip(np.where(better, damping[going] / 4, damping[going] * 8), 1e-9, 1e9)
+        still[going] = np.where(better & (gain > arrived), 0, still[going] + 1)
+        going = going[still[going] < 8]
+        if not len(going):
+            break
+    return vectors
+
+
+def _polished(places: _Places, vectors: np.ndarray) -> np.ndarray:
+    """The best of `vectors` after a quasi-Newton descent: reweighted steps slow down where the loss is nearly |r|."""
+    import numpy as np
+    from scipy.optimize import minimize
+
+    def value_and_slope(vector: np.ndarray) -> tuple[float, np.ndarray]:
+        residual, shares = places.terms(vector[None])
+        pull = np.clip(residual, -places.huber, places.huber)
+        slope = -np.einsum("kni,kn->ki", places.slopes(shares), pull)[0]
+        # in units of delta the minimiser's own thresholds fit
+        return float(_huber(residual, places.huber).sum() / places.huber), slope / places.huber
+
+    order = np.argsort(places.objective(vectors, np.ones((1, len(places.loss)))), kind="stable")
+    bounds = [(None, None)] * 3 + [EXPONENTS] * 2
+    found = [
+        minimize(value_and_slope, start, jac=True, method="L-BFGS-B", bounds=bounds,
+                 options={"maxiter": 2000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 20})
+        for start in vectors[order[:3]]
+    ]  # fmt: skip
+    return np.array(min(found, key=lambda result: result.fun).x)
+
+
+def _resampled(places: _Places, best: np.ndarray, n_params: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Bootstrap vectors (count, 5)."""
+    import numpy as np
+
+    points = len(places.loss)
+    rng = np.random.default_rng(seed)
+    if len(np.unique(n_params)) > points / 3:
+        weights = rng.multinomial(points, np.full(points, 1 / points), size=count).astype(np.float64)
+        losses = np.broadcast_to(places.loss, (count, points))
+    else:
+        residual = places.residual(best[None])[0]
+        wide = residual * math.sqrt(points / (points - PARAMETERS))
+        losses = (places.loss - residual) + rng.choice(wide - wide.mean(), size=(count, points))
+        weights = np.ones((count, points))
+    each = max(1, CHUNK // (points * PARAMETERS))
+    drawn = [np.empty((0, PARAMETERS))]
+    for first in range(0, count, each):
+        part = replace(places, loss=losses[first : first + each])
+        start = np.tile(best, (len(part.loss), 1))
+        drawn.append(_descend(part, start, weights[first : first + each], RESAMPLE_STEPS, RESAMPLE_ARRIVED))
+    return np.concatenate(drawn)
+
+
+def _law(vector: np.ndarray, centre: tuple[float, float]) -> ScalingLaw:
+    log_e, log_a, log_b, alpha, beta = (float(value) for value in vector)
+    # exp overflows past 709: a resample that far out is as good as unbounded
+    size, tokens = (math.exp(min(value, 700.0)) for value in (log_a + alpha * centre[0], log_b + beta * centre[1]))
+    return ScalingLaw(math.exp(min(log_e, 700.0)), size, alpha, tokens, beta)
+
+
+def _at_bounds(vector: np.ndarray, lowest: float) -> tuple[str, ...]:
+    low, high = EXPONENTS
+    found = ["irreducible_loss"] if math.exp(vector[0]) < 0.01 * lowest else []
+    for name, value in (("size_exponent", vector[3]), ("token_exponent", vector[4])):
+        if not low * 1.01 < value < high * 0.99:
+            found.append(name)
+    return tuple(found)

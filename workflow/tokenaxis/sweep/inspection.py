@@ -1,0 +1,171 @@
+"""What the library makes of logs, for scripts/inspect_log.py; described by workflow/schemas/inspect.schema.json."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tokenaxis import readers
+from tokenaxis.axis import losses
+from tokenaxis.errors import TokenAxisError, printable
+from tokenaxis.stages.token_axis import axis_of
+from tokenaxis.sweep.declared import SweepDeclaration
+from tokenaxis.sweep.discover import discover
+from tokenaxis.sweep.model import Discovery, Run
+from tokenaxis.sweep.to_declare import to_declare
+
+if TYPE_CHECKING:
+    from tokenaxis.axis.model import TokenAxis
+
+SCHEMA = "tokenaxis/inspect/1"
+#: rows that are shown
+_ROWS = 5
+#: keys of a token axis' metadata that are shown as they are
+_KEYS = (
+    "logged_steps",
+    "rows",
+    "bad_lines",
+    "unusable",
+    "attempts",
+    "superseded_tokens",
+    "tokens",
+    "batch",
+    "warmup",
+    "lr",
+    "columns",
+    "facts",
+    "warnings",
+)
+
+
+def inspect(
+    paths: Sequence[Path], declared: SweepDeclaration, ignore: list[str], tokens_convention: str
+) -> dict[str, Any]:
+    """Everything about the logs at these paths, JSON-ready.
+
+    Args:
+        paths: files, each taken by itself, or folders, searched as sweep directories are.
+        declared: what is declared for them.
+        ignore: names that are passed over in folders.
+        tokens_convention: as in params.yaml.
+    """
+    content: dict[str, Any] = {"schema": SCHEMA, "runs": [], "refused": [], "passed_over": []}
+    for path in paths:
+        shown = printable(str(path))
+        try:
+            root, found = _found(path, declared, ignore)
+        except (TokenAxisError, OSError) as error:
+            reason = error.reason if isinstance(error, TokenAxisError) else f"cannot be read: {error.strerror}"
+            remedy = error.remedy if isinstance(error, TokenAxisError) else None
+            content["refused"].append(_refusal(shown, shown, reason, remedy))
+            continue
+        for run in found.runs:
+            _add_run(content, shown, root, run, tokens_convention)
+        for entry in found.refused:
+            content["refused"].append(_refusal(shown, entry["name"], entry["reason"], entry["remedy"]))
+        for entry in found.passed_over:
+            if path.is_dir():
+                content["passed_over"].append({"path": shown, **entry})
+            else:
+                reason = f"is not a training log: {entry['reason']}"
+                content["refused"].append(_refusal(shown, entry["name"], reason, "declare its `format:`"))
+    return content
+
+
+def _found(path: Path, declared: SweepDeclaration, ignore: list[str]) -> tuple[Path, Discovery]:
+    if path.is_dir():
+        return path, discover(path, declared, ignore)
+    return path.parent, discover(path.parent, replace(declared, ignore=()), [], only=[path.name])
+
+
+def _refusal(path: str, name: str, reason: str, remedy: str | None) -> dict[str, Any]:
+    declare = to_declare(name, remedy)
+    return {"path": path, "name": name, "format": None, "reason": reason, "remedy": remedy, "declare": declare}
+
+
+def _add_run(content: dict[str, Any], shown: str, root: Path, run: Run, tokens_convention: str) -> None:
+    record = asdict(run)
+    try:
+        axis = axis_of(root, record, tokens_convention)
+    except TokenAxisError as error:
+        refusal = _refusal(shown, run.name, _reason(error), error.remedy and printable(error.remedy))
+        seen = _without_batch(root, record, tokens_convention)
+        content["refused"].append(refusal | {"format": run.format, "seen": seen})
+        return
+    content["runs"].append({"path": shown, **_recognised(run), **_described(axis)})
+
+
+def _reason(error: TokenAxisError) -> str:
+    return printable(error.reason if error.line is None else f"line {error.line}: {error.reason}")
+
+
+def _without_batch(root: Path, record: dict[str, Any], tokens_convention: str) -> dict[str, Any] | None:
+    """What can be said of a log of which only the batch size is unknown; None of any other."""
+    declared = record["declared"]
+    if "tokens_per_step" in declared or "batch_schedule" in declared:
+        return None
+    try:
+        axis = axis_of(root, record | {"declared": declared | {"tokens_per_step": 1.0}}, tokens_convention)
+    except TokenAxisError:
+        return None
+    described = _described(axis)
+    for key in ("tokens", "batch", "superseded_tokens"):
+        described[key] = None
+    for place in (described["first"], described["last"], *described["first_rows"], *described["attempts"]):
+        place |= dict.fromkeys(("tokens", "tokens_per_step", "superseded_tokens") & place.keys())
+    for loss in described["losses"].values():
+        for place in ("first", "best", "last"):
+            loss[place]["tokens"] = None
+    return described
+
+
+def _recognised(run: Run) -> dict[str, Any]:
+    """How a run was recognised, and what it consists of."""
+    return {
+        "id": run.id,
+        "name": run.name,
+        "format": run.format,
+        "format_about": readers.by_name(run.format).about,
+        "files": [{"path": printable(file.path), "bytes": file.bytes} for file in run.files],
+        "part": run.part,
+        "grouped_because": run.grouped_because,
+        "facts_from": [printable(file.path) for file in run.facts_from],
+        "declared": run.declared,
+    }
+
+
+def _described(axis: TokenAxis) -> dict[str, Any]:
+    meta = axis.meta
+    non_finite: dict[str, int] = {}
+    for entry in meta["unusable"]:
+        if entry["kind"] in ("nan", "inf"):
+            non_finite[entry["column"]] = non_finite.get(entry["column"], 0) + entry["rows"]
+    return {key: meta[key] for key in _KEYS} | {
+        "non_finite": non_finite,
+        "losses": losses.summarise(axis.columns),
+        "first": _row(axis, 0),
+        "last": _row(axis, len(axis.columns["step"]) - 1),
+        "first_rows": [_row(axis, row) for row in range(min(_ROWS, len(axis.columns["step"])))],
+    }
+
+
+def _row(axis: TokenAxis, row: int) -> dict[str, Any]:
+    """One row, None where a cell has no value."""
+    cells = {name: values[row].item() for name, values in axis.columns.items()}
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in cells.items()
+    }
+
+
+def as_lines(content: dict[str, Any]) -> list[str]:
+    """One line for each refusal, for stderr."""
+    lines = []
+    for entry in content["refused"]:
+        inside = entry["name"] != entry["path"] and entry["name"] != os.path.basename(entry["path"])
+        place = f"{entry['path']}/{entry['name']}" if inside else entry["path"]
+        lines.append(f"{place}: {entry['reason']}" + (f" -- {entry['remedy']}" if entry["remedy"] else ""))
+    return lines
