@@ -49,3 +49,4 @@ rule all:
 include: "workflow/rules/sweep.smk"
 include: "workflow/rules/stages.smk"
 include: "workflow/rules/single_run.smk"
+include: "workflow/rules/report.smk"

@@ -206,5 +206,28 @@ def test_a_place_inside_the_log_is_a_whole_number_and_a_predicted_one_is_rounded
     assert "| 3.25 | predicted | 8,225,000 | 7,996,000 to 8,759,000 (90%) | 2,056 |" in shown
 
 
+def test_what_the_log_held_and_what_the_run_ran_on_is_shown() -> None:
+    shown = to_markdown(many()["everything"])
+    for line in (
+        "| kept | 9 |",
+        "Tokens come from batch, counted before the step.",
+        "Warm-up: the log has no learning rate.",
+        "| device | card |  |",
+        "| devices | 4 | declared |",
+        "| dense bf16 peak | 1.000e+14 FLOP/s | datasheet: https://example.org/card, checked 2026-01-01 |",
+        "| hbm bandwidth | 1e+12 byte/s | datasheet: https://example.org/card, checked 2026-01-01 |",
+        "| torch | 2.13.0 |  |",
+        "| `world_size` | 4 |  |",
+        "| `dp` | 2 | detected (two replicas) |",
+    ):
+        assert line in shown.splitlines(), line
+
+
+def test_cells_without_a_number_are_shown_with_their_steps() -> None:
+    cells = [{"column": "train_loss", "kind": "nan", "rows": 3, "first_step": 5, "last_step": 1234, "lines": [6]}]
+    document = passport(axis_meta=axis(unusable=cells))
+    assert "| `train_loss` | nan | 3 | 5 to 1,234 |" in to_markdown(document)
+
+
 def test_a_fit_away_from_its_bounds_says_none() -> None:
     assert "| `at_bounds` | none |" in to_markdown(passport())

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tokenaxis.errors import Notice
-from tokenaxis.laws import annealing, kernel, seed, seed_sweep
 from tokenaxis.laws.steps import tokens_to_step, tokens_to_steps
-from tokenaxis.laws.window_kernel import KernelWindows, kernel_windows
 from tokenaxis.laws.window_laws import WindowLaws, window_laws
 from tokenaxis.series import LossSeries
+
+if TYPE_CHECKING:
+    from tokenaxis.laws.seed_sweep import SeedWindow
+    from tokenaxis.laws.window_kernel import KernelWindows
 
 #: columns of the table, in order
 COLUMNS = (
@@ -106,10 +109,11 @@ def _windows(
     series: LossSeries, params: dict[str, Any], fit_params: dict[str, Any], fits: dict[str, Any]
 ) -> WindowLaws | KernelWindows | None:
     """The windows under the law of the whole log."""
-    if fits["law"] == "kernel":
-        return kernel_windows(series, params, fit_params, fits, kernel.response, kernel.DROP)
-    if fits["law"] == "annealing":
-        return kernel_windows(series, params, fit_params, fits, annealing.response, annealing.DROP)
+    if fits["law"] in ("kernel", "annealing"):  # imported here: most runs need neither
+        from tokenaxis.laws.window_kernel import kernel_windows
+
+        law = import_module(f"tokenaxis.laws.{fits['law']}")
+        return kernel_windows(series, params, fit_params, fits, law.response, law.DROP)
     return window_laws(series, params, fit_params, fits)
 
 
@@ -209,6 +213,8 @@ def _seed_sweep(
     series: LossSeries, params: dict[str, Any], fit_params: dict[str, Any], fits: dict[str, Any]
 ) -> StabilityReport:
     """The reference's sweep: its windows, its verdict."""
+    from tokenaxis.laws import seed, seed_sweep
+
     open_targets = [float(t["target"]) for t in fits["targets"] if t["status"] != "reached"]
     swept = seed_sweep.windows(
         series.step,
@@ -236,7 +242,7 @@ def _seed_sweep(
     return StabilityReport(_joined(parts), tuple(verdicts), (Notice("seed_verdict", message),))
 
 
-def _seed_rows(target: float, swept: list[seed_sweep.SeedWindow]) -> dict[str, np.ndarray]:
+def _seed_rows(target: float, swept: list[SeedWindow]) -> dict[str, np.ndarray]:
     def column(values: list[float | None]) -> np.ndarray:
         array = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
         return np.where(np.isfinite(array), array, np.nan)

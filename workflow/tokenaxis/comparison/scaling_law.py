@@ -11,7 +11,8 @@ those the five are far less correlated than at N = D = 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -103,9 +104,8 @@ def fit(
     Args:
         n_params, tokens, loss: float64 (points,), positive; at least six points.
         huber: residuals of ln(loss) beyond this count linearly.
-        resamples: number of bootstrap fits. Where sizes are many, points are drawn with replacement (Besiroglu et al.
-            2024). On a grid of few sizes such a draw may lose what determines the law, so the sizes and tokens stay,
-            and residuals are drawn anew, widened by sqrt(n / (n - 5)) for the degrees of freedom that the fit took.
+        resamples: number of bootstrap fits; points are drawn with replacement (Besiroglu et al. 2024), within each
+            size where sizes have three points or more on average, so that no draw loses a size.
         seed: of the resampling.
 
     Raises:
@@ -131,16 +131,12 @@ def fit(
 
 @dataclass(frozen=True)
 class _Places:
-    """The points: centred ln N and ln D, float64 (points,), and ln L, (points,) or one row per law, (laws, points)."""
+    """The points: centred ln N, centred ln D and ln L, float64 (points,)."""
 
     size: np.ndarray
     tokens: np.ndarray
     loss: np.ndarray
     huber: float
-
-    def of(self, laws: np.ndarray) -> _Places:
-        """The same for some of the laws."""
-        return self if self.loss.ndim == 1 else replace(self, loss=self.loss[laws])
 
     def terms(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(residual (laws, points), shares of E, A and B in the loss (laws, points, 3))."""
@@ -199,15 +195,14 @@ def _descend(places: _Places, vectors: np.ndarray, weights: np.ndarray, steps: i
     import numpy as np
 
     vectors = vectors.copy()
-    weights = np.broadcast_to(weights, (len(vectors), len(places.size)))
+    weights = np.broadcast_to(weights, (len(vectors), len(places.loss)))
     damping = np.full(len(vectors), 1e-3)
     value = places.objective(vectors, weights)
     going = np.arange(len(vectors))
     still = np.zeros(len(vectors), dtype=int)
     for _ in range(steps):
-        near = places.of(going)
-        residual, shares = near.terms(vectors[going])
-        slopes = near.slopes(shares)
+        residual, shares = places.terms(vectors[going])
+        slopes = places.slopes(shares)
         pull = weights[going] * np.minimum(1.0, places.huber / np.maximum(np.abs(residual), 1e-300))
         square = np.einsum("kni,kn,knj->kij", slopes, pull, slopes)
         aim = np.einsum("kni,kn->ki", slopes, pull * residual)
@@ -215,7 +210,7 @@ def _descend(places: _Places, vectors: np.ndarray, weights: np.ndarray, steps: i
         square = square + (damping[going, None] * scale)[..., None] * np.eye(PARAMETERS)
         tried = vectors[going] + np.linalg.solve(square, aim[..., None])[..., 0]
         tried[:, 3:] = np.clip(tried[:, 3:], *EXPONENTS)
-        found = near.objective(tried, weights[going])
+        found = places.objective(tried, weights[going])
         better = found < value[going]
         gain = (value[going] - found) / np.maximum(value[going], 1e-300)
         vectors[going[better]], value[going[better]] = tried[better], found[better]
@@ -250,26 +245,41 @@ def _polished(places: _Places, vectors: np.ndarray) -> np.ndarray:
 
 
 def _resampled(places: _Places, best: np.ndarray, n_params: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Bootstrap vectors (count, 5)."""
+    """Bootstrap vectors (count, 5), spread about the fit as `_widening` says."""
     import numpy as np
 
     points = len(places.loss)
-    rng = np.random.default_rng(seed)
-    if len(np.unique(n_params)) > points / 3:
-        weights = rng.multinomial(points, np.full(points, 1 / points), size=count).astype(np.float64)
-        losses = np.broadcast_to(places.loss, (count, points))
-    else:
-        residual = places.residual(best[None])[0]
-        wide = residual * math.sqrt(points / (points - PARAMETERS))
-        losses = (places.loss - residual) + rng.choice(wide - wide.mean(), size=(count, points))
-        weights = np.ones((count, points))
+    weights = _counts(n_params, count, np.random.default_rng(seed))
     each = max(1, CHUNK // (points * PARAMETERS))
     drawn = [np.empty((0, PARAMETERS))]
     for first in range(0, count, each):
-        part = replace(places, loss=losses[first : first + each])
-        start = np.tile(best, (len(part.loss), 1))
-        drawn.append(_descend(part, start, weights[first : first + each], RESAMPLE_STEPS, RESAMPLE_ARRIVED))
-    return np.concatenate(drawn)
+        part = weights[first : first + each]
+        drawn.append(_descend(places, np.tile(best, (len(part), 1)), part, RESAMPLE_STEPS, RESAMPLE_ARRIVED))
+    spread = best + _widening(points) * (np.concatenate(drawn) - best)
+    spread[:, 3:] = np.clip(spread[:, 3:], *EXPONENTS)
+    return spread
+
+
+def _widening(points: int) -> float:
+    """What a bootstrap of few points lacks: the degrees of freedom that the fit took, and Student's tails."""
+    from scipy.special import stdtrit
+
+    freedom = points - PARAMETERS
+    return math.sqrt(points / freedom) * float(stdtrit(freedom, 0.95)) / NormalDist().inv_cdf(0.95)
+
+
+def _counts(n_params: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """How often each resample draws each point, float64 (count, points)."""
+    import numpy as np
+
+    _, group = np.unique(n_params, return_inverse=True)
+    if len(n_params) < 3 * (group.max() + 1):
+        group = np.zeros(len(n_params), dtype=int)
+    weights = np.zeros((count, len(n_params)))
+    for number in range(group.max() + 1):
+        rows = np.flatnonzero(group == number)
+        weights[:, rows] = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=count)
+    return weights
 
 
 def _law(vector: np.ndarray, centre: tuple[float, float]) -> ScalingLaw:

@@ -158,8 +158,8 @@ class _Answer:
                 "decays: this one has not shown its own yet"
             )
             notices.append(Notice("drop_from_prior", message))
-        if plan is not None and abs(plan.at(float(self.series.tokens[-1])) - rate.now) > MISMATCH:
-            planned = plan.at(float(self.series.tokens[-1]))
+        planned = rate.now if plan is None else plan.at(float(self.series.tokens[-1]))
+        if plan is not None and abs(planned - rate.now) > MISMATCH:
             message = (
                 f"the declared {plan.kind} schedule has the learning rate at {planned:.2f} of its peak by now, the log "
                 f"has {rate.now:.2f}: the rest of the plan is scaled to the log"

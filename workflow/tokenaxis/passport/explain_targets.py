@@ -49,7 +49,7 @@ def predictions(evidence: Evidence) -> dict[str, dict[str, Any]]:
 
 def _solved(law: Mapping[str, Any], target: float) -> float | None:
     """Tokens at which the power law reaches the target; None where it is another law or never reaches it."""
-    values = [law.get(key) for key in _LAW]
+    values: list[Any] = [law.get(key) for key in _LAW]
     if not all(isinstance(value, int | float) for value in values):
         return None
     unit, irreducible, coefficient, exponent, offset = values

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tokenaxis.passport import text
+from tokenaxis.passport.record_setting import hardware, log, software
 from tokenaxis.passport.text import Numbers
 
 
@@ -254,6 +255,7 @@ def _lineage(passport: Mapping[str, Any], show: Numbers) -> list[str]:
 
 _SECTIONS: tuple[tuple[str, Callable[[Mapping[str, Any], Numbers], list[str]]], ...] = (
     ("Run", _run),
+    ("Log", log),
     ("Model", _model),
     ("FLOPs", _flops),
     ("Batch schedule", _batches),
@@ -263,6 +265,8 @@ _SECTIONS: tuple[tuple[str, Callable[[Mapping[str, Any], Numbers], list[str]]], 
     ("Targets", _targets),
     ("FLOPs to target", _cost_of_targets),
     ("Efficiency", _efficiency),
+    ("Hardware", hardware),
+    ("Software and topology", software),
     ("Where the time went", _time),
     ("Cost", _cost),
     ("Plan against actual", _plan),

@@ -44,7 +44,11 @@ def _files(task: Task) -> list[dict[str, Any]]:
 
 def _lineage(task: Task) -> dict[str, Any]:
     """What the passport was made from."""
-    return {
+    settings = {
+        file["path"]: task.work.hashes.sha256(task.work.root / file["path"])
+        for file in task.run.get("facts_from") or ()
+    }
+    return ({"settings": settings} if settings else {}) | {
         "tokenaxis": tokenaxis.__version__,
         "artifacts": task.upstream,
         "code": {stage: code_digest(stage) for stage in (*task.stage.upstream, task.stage.name)},
