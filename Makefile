@@ -14,7 +14,7 @@ endif
 .PHONY: demo test env lint clean
 
 demo: $(VENV)/.$(EXTRAS)
-	. $(BIN)/activate && snakemake --cores 8 --quiet rules
+	. $(BIN)/activate && snakemake --cores 8 --quiet all
 	@. $(BIN)/activate && python scripts/comparison.py --show
 
 test: $(VENV)/.$(subst $(comma),-,$(TEST_EXTRAS))

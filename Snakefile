@@ -25,7 +25,7 @@ configfile: str(PARAMS_FILE)
 try:
     engine.refuse_prefix(workflow.modifier.modify_path("results"))
     SETTINGS = engine.settings(config, GIVEN, PARAMS_FILE)
-    PLAN = engine.prepare(SETTINGS, workflow.cores, workflow.is_main_process, sys.argv[1:])
+    PLAN = engine.prepare(SETTINGS, workflow.resource_settings.cores, workflow.is_main_process, sys.argv[1:])
 except TokenAxisError as error:
     engine.stop(error)
 
@@ -39,14 +39,17 @@ wildcard_constraints:
     run=r"[A-Za-z0-9_][A-Za-z0-9._-]*",
 
 
+include: "workflow/rules/report.smk"
+
+
 rule all:
     input:
         PLAN.index("runs", "all"),
         [PLAN.indexes(stage) for stage in engine.PER_RUN],
         PLAN.index("comparison", "all"),
+        REPORTED,
 
 
 include: "workflow/rules/sweep.smk"
 include: "workflow/rules/stages.smk"
 include: "workflow/rules/single_run.smk"
-include: "workflow/rules/report.smk"

@@ -1,16 +1,17 @@
-"""Measure what the pipeline costs: CPU seconds and wall time, engine and imports included.
+"""Measure what the pipeline costs: CPU seconds, wall time and memory, engine and imports included.
 
-    python scripts/benchmark.py --runs 50 --rows 10000 [--engines snakemake dvc] [--reference SCRIPT] [--json]
+    python scripts/benchmark.py --runs 50 200 1000 --rows 10000 [--engines snakemake dvc] [--reference SCRIPT]
+                                [--figure FILE] [--json]
 
-Makes a sweep of planted logs (the law 2 + 0.6 (tokens/1e9)^-0.35 with noise) in a scratch copy of this checkout, and times
-each engine: everything new, nothing to do, one log longer, one log more, one parameter changed. With --reference, that
-script is run once per log with `--stability-sweep`, on as many logs as --reference-runs says, and its cost is scaled.
+For each number of runs, makes a sweep of planted logs (the law 2 + 0.6 (tokens/1e9)^-0.35 with noise) in a scratch copy
+of this checkout, and measures each engine: everything new, the comparison of that alone, nothing to do, one log longer,
+one log more, one parameter changed. With --reference, that script is run once per log with `--stability-sweep`, on as
+many logs as --reference-runs says, and its cost is scaled to all. --figure draws cost against the number of runs.
 """
 
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -19,42 +20,51 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: stages that a run passes through, for --until: the comparison is about the sweep, not about a run
-PER_RUN_TARGET = {"snakemake": ["--until", "passports"], "dvc": ["repro", "passports"]}
+#: what is measured, in order
+CASES = (
+    "all new",
+    "its comparison",
+    "nothing to do",
+    "one log longer",
+    "one log more",
+    "one target changed",
+)
 
 
 def main() -> int:
     args = options().parse_args()
-    with tempfile.TemporaryDirectory(prefix="tokenaxis-benchmark-") as scratch:
-        rows = []
-        for engine in args.engines:
-            checkout = make_checkout(Path(scratch) / engine, args.runs, args.rows)
-            rows += [{"engine": engine, **row} for row in measure(engine, checkout, args)]
-        if args.reference:
-            rows.append({"engine": "reference script", **measure_reference(checkout, args)})
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="tokenaxis-benchmark-", dir=args.scratch) as scratch:
+        for runs in args.runs:
+            for engine in args.engines:
+                checkout = make_checkout(Path(scratch) / "checkout", runs, args.rows)
+                rows += [{"runs": runs, "engine": engine, **row} for row in measure(engine, checkout, args)]
+                if args.reference and engine == args.engines[-1]:
+                    rows.append({"runs": runs, "engine": "reference script", **measure_reference(checkout, runs, args)})
+                shutil.rmtree(checkout)
+                print(f"{engine}, {runs} runs: done", file=sys.stderr)
+    if args.figure:
+        draw(rows, args)
     if args.json:
-        print(json.dumps({"runs": args.runs, "rows": args.rows, "measurements": rows}, indent=1))
+        print(json.dumps({"rows": args.rows, "cores": args.cores, "measurements": rows}, indent=1))
     else:
-        print(f"{args.runs} runs x {args.rows} rows, {os.cpu_count()} cores")
-        print(f"{'engine':<18} {'what':<18} {'CPU s':>8} {'wall s':>8} {'CPU s/run':>10}")
-        for row in rows:
-            print(
-                f"{row['engine']:<18} {row['what']:<18} {row['cpu_s']:>8.2f} {row['wall_s']:>8.2f} {row['cpu_s'] / args.runs:>10.4f}"
-            )
+        print("\n".join(table(rows, args)))
     return 0
 
 
 def options() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, required=True, help="runs in the sweep")
+    parser.add_argument("--runs", type=int, nargs="+", required=True, help="runs in the sweep; several for the figure")
     parser.add_argument("--rows", type=int, required=True, help="rows of each log")
     parser.add_argument("--engines", nargs="+", choices=("snakemake", "dvc"), default=["snakemake", "dvc"])
     parser.add_argument("--cores", type=int, default=2, help="cores given to Snakemake")
     parser.add_argument(
         "--reference", type=Path, help="a script to compare with, run as SCRIPT LOG --target T --stability-sweep"
     )
-    parser.add_argument("--reference-runs", type=int, default=3, help="logs that the reference script is timed on")
+    parser.add_argument("--reference-runs", type=int, default=3, help="logs that the reference script is measured on")
+    parser.add_argument("--figure", type=Path, help="draw CPU seconds against runs into this file (svg, png, pdf)")
+    parser.add_argument("--scratch", type=Path, help="folder for the scratch copy; default: the system's")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     return parser
 
@@ -90,52 +100,89 @@ def write_log(path: Path, rows: int, seed: int) -> None:
 
 
 def measure(engine: str, checkout: Path, args: argparse.Namespace) -> list[dict]:
-    """Time an engine on the sweep, all new first."""
+    """Measure an engine on the sweep, all new first. -> a row per case."""
     full = (
         ["snakemake", "--cores", str(args.cores), "--quiet", "all"] if engine == "snakemake" else ["dvc", "repro", "-q"]
     )
-    per_run = ["snakemake", "--cores", str(args.cores), "--quiet", "all", "--until", "passports"]
-    per_run = per_run if engine == "snakemake" else ["dvc", "repro", "-q", "passports"]
-    logs = checkout / "logs"
-    measured = [timed("per-run stages", per_run, checkout), timed("comparison", full, checkout)]
-    measured.append(timed("nothing to do", full, checkout))
+    logs, params = checkout / "logs", checkout / "params.yaml"
+    measured = [measured_run(full, checkout)]
+    shutil.rmtree(checkout / "results" / "planted" / "comparison")
+    measured.append(measured_run([sys.executable, "scripts/comparison.py"], checkout))
+    measured_run(full, checkout)  # takes note of the comparison that was made by hand
+    measured.append(measured_run(full, checkout))
     write_log(logs / "run00000_0.5Mbs.csv", args.rows + 10, 0)
-    measured.append(timed("one log longer", full, checkout))
+    measured.append(measured_run(full, checkout))
     write_log(logs / "another_0.5Mbs.csv", args.rows, 123456)
-    measured.append(timed("one log more", full, checkout))
-    params = (checkout / "params.yaml").read_text(encoding="utf-8")
-    (checkout / "params.yaml").write_text(
-        params.replace("targets: [2.4, 2.3]", "targets: [2.4, 2.25]"), encoding="utf-8"
-    )
-    measured.append(timed("one target changed", full, checkout))
-    return measured
+    measured.append(measured_run(full, checkout))
+    text = params.read_text(encoding="utf-8")
+    params.write_text(text.replace("targets: [2.4, 2.3]", "targets: [2.4, 2.25]"), encoding="utf-8")
+    measured.append(measured_run(full, checkout))
+    return [{"what": what, **row} for what, row in zip(CASES, measured, strict=True)]
 
 
-def measure_reference(checkout: Path, args: argparse.Namespace) -> dict:
+def measure_reference(checkout: Path, runs: int, args: argparse.Namespace) -> dict:
     """The reference script in a loop over some logs, scaled to all."""
     logs = sorted((checkout / "logs").glob("run*.csv"))[1 : 1 + args.reference_runs]
-    total = {"cpu_s": 0.0, "wall_s": 0.0}
-    for log in logs:
-        row = timed(
-            "",
-            [sys.executable, str(args.reference.resolve()), str(log), "--target", "2.3", "--stability-sweep"],
-            checkout,
-        )
-        total = {key: total[key] + row[key] for key in total}
-    scale = args.runs / len(logs)
-    return {"what": f"{len(logs)} logs, scaled", **{key: value * scale for key, value in total.items()}}
+    script = str(args.reference.resolve())
+    each = [
+        measured_run([sys.executable, script, str(log), "--target", "2.3", "--stability-sweep"], checkout)
+        for log in logs
+    ]
+    total = {key: sum(row[key] for row in each) * runs / len(logs) for key in ("cpu_s", "wall_s")}
+    return {"what": f"all new, {len(logs)} scaled", **total, "peak_mb": max(row["peak_mb"] for row in each)}
 
 
-def timed(what: str, command: list[str], folder: Path) -> dict:
-    """Run a command. -> CPU seconds of it and its children, wall seconds."""
+def measured_run(command: list[str], folder: Path) -> dict:
+    """Run a command. -> CPU seconds of it and its children, wall seconds, MB of the largest process among them."""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    if run.returncode:
-        raise SystemExit(f"{command} failed:\n{run.stdout}{run.stderr}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"what": what, "cpu_s": cpu, "wall_s": time.monotonic() - start}
+    with tempfile.TemporaryFile("w+") as output:
+        start = time.monotonic()
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.monotonic() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            output.seek(0)
+            raise SystemExit(f"{command} failed:\n{output.read()}")
+    return {"cpu_s": usage.ru_utime + usage.ru_stime, "wall_s": wall, "peak_mb": usage.ru_maxrss / 1024}
+
+
+def table(rows: list[dict], args: argparse.Namespace) -> list[str]:
+    """The measurements as lines of text."""
+    lines = [
+        f"{args.rows} rows a run, {args.cores} cores given, {os.cpu_count()} there",
+        f"{'runs':>6} {'engine':<17} {'what':<19} {'CPU s':>8} {'wall s':>8} {'CPU ms/run':>11} {'peak MB':>8}",
+    ]
+    lines += [
+        f"{row['runs']:>6} {row['engine']:<17} {row['what']:<19} {row['cpu_s']:>8.2f} {row['wall_s']:>8.2f} "
+        f"{1000 * row['cpu_s'] / row['runs']:>11.1f} {row['peak_mb']:>8.0f}"
+        for row in rows
+    ]
+    return lines
+
+
+def draw(rows: list[dict], args: argparse.Namespace) -> None:
+    """CPU seconds against runs, both axes logarithmic, one panel an engine."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(
+        1, len(args.engines), figsize=(4.5 * len(args.engines), 4), sharey=True, squeeze=False, layout="constrained"
+    )
+    for panel, engine in zip(panels[0], args.engines, strict=True):
+        for what in CASES:
+            points = [(row["runs"], row["cpu_s"]) for row in rows if row["engine"] == engine and row["what"] == what]
+            panel.plot(*zip(*points, strict=True), marker="o", markersize=4, label=what)
+        points = [(row["runs"], row["cpu_s"]) for row in rows if row["engine"] == "reference script"]
+        if points:
+            panel.plot(*zip(*points, strict=True), "k--", marker="s", markersize=4, label="reference script in a loop")
+        panel.set(xscale="log", yscale="log", title=engine, xlabel=f"runs of {args.rows:,} rows")
+        panel.grid(alpha=0.3)
+    panels[0][0].set_ylabel("CPU seconds")
+    panels[0][-1].legend(fontsize=8)
+    figure.savefig(args.figure)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from tokenaxis.readers.base import RawLog
 
 NAN = math.nan
 KEYS = {
+    "logged_steps",
     "schema", "run", "format", "rows", "bad_lines", "unusable", "attempts", "superseded_tokens", "tokens", "batch",
     "warmup", "lr", "columns", "facts", "warnings",
 }  # fmt: skip

@@ -75,7 +75,7 @@ def test_extrapolation_is_said(batches: np.ndarray) -> None:
 
 def test_runs_of_a_sweep_give_the_planted_critical_batch() -> None:
     sweep = make_sweep()
-    found = trade_offs(sweep, collect(sweep, None))
+    found = trade_offs(sweep, collect(sweep, None), 5.0)
     assert [entry.target for entry in found] == [2.0, 1.8, 1.6, 1.4]
     for entry in found:
         assert entry.critical.points == 4  # the best run at each of four fixed batches
@@ -84,7 +84,7 @@ def test_runs_of_a_sweep_give_the_planted_critical_batch() -> None:
 
 def test_a_run_whose_batch_changed_on_the_way_is_shown_but_not_fitted() -> None:
     runs = [make_run("a", 2000), make_run("b", 8000), make_run("grows", 4000, grows_to=16000)]
-    found = trade_offs(Sweep("s", runs), collect(Sweep("s", runs), None))
+    found = trade_offs(Sweep("s", runs), collect(Sweep("s", runs), None), 5.0)
     last = found[-1]
     assert {point.cell.run: point.fixed for point in last.points} == {"a": True, "b": True, "grows": False}
     assert [point.cell.run for point in last.used] == ["a", "b"]
@@ -93,14 +93,14 @@ def test_a_run_whose_batch_changed_on_the_way_is_shown_but_not_fitted() -> None:
 def test_models_of_different_size_are_not_fitted_together() -> None:
     runs = [make_run(f"r{batch}", batch) for batch in (2000, 4000, 8000)]
     runs[2].conventions["facts"]["n_params"]["value"] = 5
-    found = trade_offs(Sweep("s", runs), collect(Sweep("s", runs), None))
+    found = trade_offs(Sweep("s", runs), collect(Sweep("s", runs), None), 5.0)
     assert found[0].critical.points == 2
     assert found[0].critical.batch is None
 
 
 def test_one_batch_size_makes_no_trade_off() -> None:
     sweep = Sweep("s", [make_run("a"), make_run("b")])
-    assert trade_offs(sweep, collect(sweep, None)) == []
+    assert trade_offs(sweep, collect(sweep, None), 5.0) == []
 
 
 def test_runs_of_another_schedule_are_left_out() -> None:
@@ -109,14 +109,14 @@ def test_runs_of_another_schedule_are_left_out() -> None:
     decayed.axis_meta["lr"]["constant_after_warmup"] = False
     decayed.fits["targets"][0]["tokens"] /= 2  # the best at its batch, but not comparable
     sweep = Sweep("s", [*runs, decayed])
-    found = trade_offs(sweep, collect(sweep, None))[0]
+    found = trade_offs(sweep, collect(sweep, None), 5.0)[0]
     assert "decayed" not in {point.cell.run for point in found.used}
     assert found.critical.batch == pytest.approx(B_CRIT, rel=1e-4)
 
 
 def test_a_far_extrapolation_is_no_point() -> None:
     runs = [make_run("a", 2000), make_run("b", 4000), make_run("far", 8000, 2e5)]
-    found = trade_offs(Sweep("s", runs), collect(Sweep("s", runs), None))
+    found = trade_offs(Sweep("s", runs), collect(Sweep("s", runs), None), 5.0)
     assert all(point.cell.run != "far" for entry in found for point in entry.points)
 
 

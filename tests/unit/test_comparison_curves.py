@@ -46,7 +46,7 @@ def test_smoothing_follows_a_curve_without_lag() -> None:
     rng = np.random.default_rng(5)
     tokens = np.arange(1, 6001) * 1000.0
     truth = planted_loss(tokens, 1000.0)
-    shown = smoothed(tokens, tokens / 1000, truth + 0.05 * rng.standard_normal(6000))
+    shown = smoothed(tokens, tokens / 1000, truth + 0.05 * rng.standard_normal(6000), 0.1)
     late = shown.tokens > 1e6
     error = shown.value[late] - planted_loss(shown.tokens[late], 1000.0)
     # windows hold 200 rows or more: noise 0.05/sqrt(200) = 0.0035, three of them at the edges of the window's slope
@@ -56,7 +56,7 @@ def test_smoothing_follows_a_curve_without_lag() -> None:
 
 def test_smoothing_reproduces_a_straight_line_in_ln_tokens() -> None:
     tokens = np.geomspace(1e3, 1e6, 500)
-    shown = smoothed(tokens, np.arange(500.0), 5 - 0.3 * np.log(tokens))
+    shown = smoothed(tokens, np.arange(500.0), 5 - 0.3 * np.log(tokens), 0.1)
     # a local line is exact on a line; what is left is rounding of prefix sums
     assert shown.value == pytest.approx(5 - 0.3 * np.log(shown.tokens), abs=1e-9)
 
@@ -64,15 +64,15 @@ def test_smoothing_reproduces_a_straight_line_in_ln_tokens() -> None:
 @pytest.mark.parametrize("rows", [0, 1, 2, 5])
 def test_smoothing_takes_a_handful_of_rows(rows: int) -> None:
     tokens = np.arange(rows) * 4000.0
-    shown = smoothed(tokens, np.arange(float(rows)), np.full(rows, 2.5))
+    shown = smoothed(tokens, np.arange(float(rows)), np.full(rows, 2.5), 0.1)
     assert np.all(shown.value == 2.5)
 
 
 def test_the_curve_is_the_loss_that_targets_refer_to() -> None:
     run = make_run("a", every=10)
-    assert read_curve(run, 1).loss_name == "train_loss"
+    assert read_curve(run, 1, 0.1).loss_name == "train_loss"
     run.fits["loss"] = "val_loss"
-    curve = read_curve(run, 1)
+    curve = read_curve(run, 1, 0.1)
     assert curve.loss_name == "val_loss"
     assert set(curve.raw.step.tolist()) <= set(range(0, 10_000, 50))
     assert curve.last["val_loss"] > L0 and curve.last["train_loss"] > L0
@@ -81,19 +81,19 @@ def test_the_curve_is_the_loss_that_targets_refer_to() -> None:
 def test_a_run_without_any_loss_has_an_empty_curve() -> None:
     run = make_run("a")
     columns = {name: values for name, values in run.columns().items() if not name.endswith("_loss")}
-    curve = read_curve(type(run)(**{**vars(run), "columns": lambda: columns}), 1)
+    curve = read_curve(type(run)(**{**vars(run), "columns": lambda: columns}), 1, 0.1)
     assert curve.loss_name is None
     assert len(curve.raw.tokens) == len(curve.smooth.tokens) == 0
     assert curve.last == {}
 
 
 def test_points_of_all_runs_together_are_bounded() -> None:
-    curve = read_curve(make_run("a", batch=500.0), 200)
+    curve = read_curve(make_run("a", batch=500.0), 200, 0.1)
     assert len(curve.raw.tokens) <= RAW_POINTS / 200 + 2
 
 
 def test_wall_time_goes_on_where_the_attempt_before_ended() -> None:
-    whole, resumed = read_curve(make_run("a"), 1), read_curve(make_run("b", resumed=True), 1)
+    whole, resumed = read_curve(make_run("a"), 1, 0.1), read_curve(make_run("b", resumed=True), 1, 0.1)
     assert len(resumed.attempt_starts) == 1
     assert np.all(np.diff(resumed.hours.value) > 0)
     # the second attempt's clock starts at 1 s again: its second and the 0.02 s of one step are the difference
@@ -101,7 +101,7 @@ def test_wall_time_goes_on_where_the_attempt_before_ended() -> None:
 
 
 def test_wall_time_past_the_log_goes_on_at_the_last_pace() -> None:
-    curve = read_curve(make_run("a"), 1)
+    curve = read_curve(make_run("a"), 1, 0.1)
     end = curve.hours.tokens[-1]
     # 0.02 s for each step of 4000 tokens, one second to start: linear, so exact
     assert hours_to(curve, 2 * end) * 3600 == pytest.approx(1 + 0.02 * 2 * end / 4000, rel=1e-6)
@@ -117,6 +117,6 @@ def test_windows_keep_the_newest_one() -> None:
 
 
 def test_batch_changes_are_kept_whatever_the_number_of_rows() -> None:
-    curve = read_curve(make_run("a", grows_to=16000), 1)
+    curve = read_curve(make_run("a", grows_to=16000), 1, 0.1)
     assert isinstance(curve.batch, Track)
     assert set(curve.batch.value.tolist()) == {4000.0, 16000.0}

@@ -18,7 +18,17 @@ L0, A, ALPHA, B_CRIT = 1.15, 0.62, 0.55, 9000.0
 TARGETS = (2.0, 1.8, 1.6, 1.4)
 LEVEL = 0.9
 RESUMED = {"code": "resumed", "message": "an attempt was resumed: 21 rows were trained again"}
-PARAMS = {"baseline": None, "figures": ["svg", "png"]}
+PARAMS = {
+    "baseline": None,
+    "figures": ["svg", "png"],
+    "smooth_half_width": 0.1,
+    "min_runs_per_target": 2,
+    "headline_targets": 6,
+    "hindsight_horizons": [1.25, 1.5, 2.0, 3.0],
+    "batch_size_horizon": 5.0,
+    "scaling_huber": 1e-3,
+    "scaling_resamples": 100,
+}
 CONVENTIONS = {"all_params": 6.9e6, "hf": 4.7e6, "megatron": 5.1e6, "titan": 5.6e6}
 
 

@@ -17,7 +17,7 @@ def gaps(*runs: RunResult) -> list[Difference]:
     """Differences to the run `a`."""
     sweep = Sweep("s", list(runs))
     answers = collect(sweep, "a")
-    curves = {run.id: read_curve(run, len(runs)) for run in runs}
+    curves = {run.id: read_curve(run, len(runs), 0.1) for run in runs}
     return differences(answers, curves, convention_table(list(runs), answers.targets), 0.9)
 
 
@@ -42,7 +42,7 @@ def test_the_standard_error_of_the_smooth_curve_is_that_of_its_windows() -> None
     truth = 3 - 0.2 * np.log(tokens)
     errors, stated = [], []
     for _ in range(200):
-        shown = smoothed(tokens, tokens, truth + 0.05 * rng.standard_normal(4000))
+        shown = smoothed(tokens, tokens, truth + 0.05 * rng.standard_normal(4000), 0.1)
         place = int(np.searchsorted(shown.tokens, 2e6))
         errors.append(shown.value[place] - (3 - 0.2 * np.log(shown.tokens[place])))
         stated.append(shown.sd[place])

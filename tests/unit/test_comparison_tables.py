@@ -18,7 +18,7 @@ HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
 
 
 def tables_of(sweep: Sweep) -> dict[str, Table]:
-    curves = {run.id: read_curve(run, len(sweep.runs)) for run in sweep.runs}
+    curves = {run.id: read_curve(run, len(sweep.runs), 0.1) for run in sweep.runs}
     return build(sweep, collect(sweep, None), curves)
 
 

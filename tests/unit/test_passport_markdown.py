@@ -76,6 +76,10 @@ def test_headline_numbers_are_those_of_the_json() -> None:
     for cell in (
         f"| Tokens seen | {count(document['training']['tokens_seen'])} |",
         f"| Tokens trained and thrown away | {count(1024)} |",
+        "| Progress | 7.168 % of 100,000 tokens |",
+        "| Time to the planned end, at the whole run's pace | 1.9 s |",
+        "| Wall time thrown away | 0.02 s |",
+        f"| {SHOW.flops(document['flops']['by_convention']['hf']['superseded'])} | declared |",
         f"| Training compute | {SHOW.flops(document['flops']['flops_spent']['value'])} FLOPs, convention `hf` |",
         f"{SHOW.percent(document['efficiency']['mfu']['value'])}, convention `hf`, "
         "against the datasheet dense peak of card",
@@ -145,6 +149,8 @@ def test_any_text_fits_a_table_cell(text: str) -> None:
         (SHOW.value(174464), "174,464"),
         (SHOW.value(0.123456), "0.1235"),
         (SHOW.value(True), "yes"),
+        (duration(0), "0 s"),
+        (duration(0.02048), "0.02 s"),
         (duration(12.34), "12.3 s"),
         (duration(90), "1.50 min"),
         (duration(5400), "1.50 h"),
@@ -209,6 +215,8 @@ def test_a_place_inside_the_log_is_a_whole_number_and_a_predicted_one_is_rounded
 def test_what_the_log_held_and_what_the_run_ran_on_is_shown() -> None:
     shown = to_markdown(many()["everything"])
     for line in (
+        "The log holds the end of the run.",
+        "Exit status 137.",
         "| kept | 9 |",
         "Tokens come from batch, counted before the step.",
         "Warm-up: the log has no learning rate.",

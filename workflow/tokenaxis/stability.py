@@ -45,6 +45,7 @@ REFUSALS = {
     "inside_warmup": "NOT ENOUGH DATA",
     "too_few_rows": "NOT ENOUGH DATA",
     "too_short": "NOT ENOUGH DATA",
+    "no_loss": "NOT ENOUGH DATA",
 }
 
 
@@ -103,6 +104,12 @@ def sweep(
         predicted = parts[i]["predicted_tokens"] if parts else np.empty(0)
         verdicts.append(_verdict(target, predicted, fits, params["tolerance"]))
     return StabilityReport(_joined(parts), tuple(verdicts), _notices(swept, fits))
+
+
+def without_rows(fits: dict[str, Any]) -> StabilityReport:
+    """The verdicts of a run whose fits artifact has no loss at all: an empty table, and why."""
+    verdicts = [_verdict(target, np.empty(0), fits, 0.0) for target in fits["targets"]]
+    return StabilityReport(_joined([]), tuple(verdicts), _notices(None, fits))
 
 
 def _windows(

@@ -41,9 +41,9 @@ def join_logs(pieces: Sequence[Piece], how: str) -> RawLog:
 
     Args:
         pieces: oldest first.
-        how: "attempts": each goes on where an earlier one ended, or holds some of its rows again; "snapshots": one
-            holds what the others hold; "writers": event files of one folder; "columns": each holds other values of the
-            same steps.
+        how: "attempts": each goes on where an earlier one was interrupted; "exports": each goes on where another ends,
+            or holds some of its rows again; "snapshots": one holds what the others hold; "writers": event files of one
+            folder; "columns": each holds other values of the same steps.
 
     Raises:
         TokenAxisError: they are not one run.
@@ -66,7 +66,14 @@ def _shifted(piece: Piece) -> Piece:
 
 
 def _attempts(pieces: Sequence[Piece]) -> RawLog:
-    """Pieces one after the other, so that the rule of attempts applies; repeated exports of the same rows as one."""
+    """Pieces one after the other, so that the rule of attempts applies."""
+    for piece in pieces[1:]:
+        _refuse_second_beginning(pieces[0], piece, False)
+    return _concatenated(pieces, [])
+
+
+def _exports(pieces: Sequence[Piece]) -> RawLog:
+    """Pieces one after the other; rows that several hold count once."""
     notices: list[Notice] = []
     joined = [pieces[0]]
     for piece in pieces[1:]:
@@ -105,7 +112,9 @@ def _agreement(one: RawLog, other: RawLog) -> float | None:
         first, second = (
             dict(zip(log.columns["step"].tolist(), log.columns[loss].tolist(), strict=True)) for log in (one, other)
         )
-        common = [step for step in second if step in first and first[step] == first[step] and second[step] == second[step]]
+        common = [
+            step for step in second if step in first and first[step] == first[step] and second[step] == second[step]
+        ]
         if common:
             return sum(first[step] == second[step] for step in common) / len(common)
     return None
@@ -154,12 +163,16 @@ def _writers(pieces: Sequence[Piece]) -> RawLog:
         for piece in group:
             if piece is not best:
                 message = (
-                    f"two writers at the same time: {best.name} ({counted(len(best.log.lines), 'row')}) and {piece.name} "
-                    f"({counted(len(piece.log.lines), 'row')}) log the same steps with different values; the longer, "
-                    f"{best.name}, was read and the other left out"
+                    f"two writers at the same time: {best.name} ({_rows(best)}) and "
+                    f"{piece.name} ({_rows(piece)}) log the same steps with different values; the "
+                    f"longer, {best.name}, was read and the other left out"
                 )
                 notices.append(Notice("two_writers", message))
     return _concatenated(chosen, notices)
+
+
+def _rows(piece: Piece) -> str:
+    return counted(len(piece.log.lines), "row")
 
 
 def _wrote_at_once(one: Piece, other: Piece) -> bool:
@@ -183,11 +196,31 @@ def _span(log: RawLog) -> tuple[float, float] | None:
 
 def _columns(pieces: Sequence[Piece]) -> RawLog:
     """Values of the same steps in several files, one row a step; where a file goes back, the stretches are attempts."""
-    return _concatenated(pieces, [], by_step=True)
+    notices: list[Notice] = []
+    for loss in LOSSES:
+        holders = [piece for piece in pieces if loss in piece.log.columns]
+        if len(holders) < 2:
+            continue
+        best = max(holders, key=lambda piece: int(np.isfinite(piece.log.columns[loss]).sum()))
+        for piece in holders:
+            shared = None if piece is best else _agreement(best.log, piece.log)
+            if shared is not None and shared < _SAME_ROWS:
+                pieces = [_without_column(other, loss) if other is piece else other for other in pieces]
+                message = f"{best.name} was taken as {loss}, not {piece.name}, which differs"
+                notices.append(Notice(f"{loss}_chosen", message))
+    return _concatenated([piece for piece in pieces if len(piece.log.columns) > 1], notices, by_step=True)
+
+
+def _without_column(piece: Piece, name: str) -> Piece:
+    log = piece.log
+    columns = {own: values for own, values in log.columns.items() if own != name}
+    unusable = {key: lines for key, lines in log.unusable.items() if key[0] != name}
+    return replace(piece, log=replace(log, columns=columns, unusable=unusable))
 
 
 _WAYS: dict[str, Callable[[Sequence[Piece]], RawLog]] = {
     "attempts": _attempts,
+    "exports": _exports,
     "snapshots": _snapshots,
     "writers": _writers,
     "columns": _columns,
@@ -219,7 +252,9 @@ def _concatenated(pieces: Sequence[Piece], notices: list[Notice], by_step: bool 
         lines=lines,
         names={name: own for log in reversed(logs) for name, own in log.names.items()},
         rows_read=sum(log.rows_read for log in logs),
-        bad_lines=sorted(line + int(start) for log, start in zip(logs, offsets, strict=False) for line in log.bad_lines),
+        bad_lines=sorted(
+            line + int(start) for log, start in zip(logs, offsets, strict=False) for line in log.bad_lines
+        ),
         unusable=_unusable(logs, offsets),
         facts=list(dict.fromkeys(fact for log in logs for fact in _hashable(log.facts))),
         tokens_convention=next(iter(conventions), None),

@@ -135,7 +135,9 @@ def _counts_at(step: np.ndarray, place: np.ndarray, attempt: np.ndarray, tokens:
 def _notices(interval: np.ndarray, back: np.ndarray) -> list[Notice]:
     usual = float(np.median(interval))
     if usual <= 1:
-        text = "a row's step counts the updates done: its training loss was put on the step before, whose batch it is of"
+        text = (
+            "a row's step counts the updates done: its training loss was put on the step before, whose batch it is of"
+        )
         return [Notice("steps_count_updates", text)] if back.any() else []
     text = (
         f"the training loss is a mean over {usual:,.0f} steps: each was placed in the middle of its interval, "

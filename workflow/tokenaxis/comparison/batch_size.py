@@ -12,9 +12,6 @@ from tokenaxis.comparison.critical_batch import CriticalBatch, fit
 from tokenaxis.comparison.model import RunResult, Sweep
 from tokenaxis.comparison.tables import batch_stages
 
-#: predictions farther than this many times the tokens seen say nothing about a batch size
-MOST_HORIZON = 5.0
-
 
 @dataclass(frozen=True)
 class BatchPoint:
@@ -41,17 +38,23 @@ class TradeOff:
         return replace(self, points=points)
 
 
-def trade_offs(sweep: Sweep, answers: Answers) -> list[TradeOff]:
+def trade_offs(sweep: Sweep, answers: Answers, most_horizon: float) -> list[TradeOff]:
     """A trade-off per target that runs with at least two batch sizes answer, highest loss first.
 
     The fit takes, at each batch size, the run that needs the fewest tokens (as with a learning rate tuned per batch),
     and only runs of one model size, one loss and one kind of schedule: those with most batch sizes.
+    Predictions farther than `most_horizon` times the tokens seen are no points.
     # ASSUME: such runs differ in nothing else that matters (data, optimizer).
     """
     by_id = {run.id: run for run in sweep.runs}
     found = []
     for target in answers.targets:
-        points = [point for cell in answers.ranking(target) if (point := _point(cell, by_id[cell.run]))]
+        near = [
+            cell
+            for cell in answers.ranking(target)
+            if (cell.horizon or 1.0) <= most_horizon or cell.status == "reached"
+        ]
+        points = [point for cell in near if (point := _point(cell, by_id[cell.run]))]
         if len({point.batch for point in points}) < 2:
             continue
         points.sort(key=lambda point: (point.batch, point.cell.tokens or 0, point.cell.run))
@@ -62,7 +65,7 @@ def trade_offs(sweep: Sweep, answers: Answers) -> list[TradeOff]:
 
 def _point(cell: Answer, run: RunResult) -> BatchPoint | None:
     stages = batch_stages(run)
-    if not stages or not cell.tokens or (cell.status == "predicted" and (cell.horizon or 1.0) > MOST_HORIZON):
+    if not stages or not cell.tokens:
         return None
     passed = [stage for stage in stages if (stage.get("first_tokens") or 0.0) < cell.tokens] or stages[:1]
     batches = {float(stage["tokens_per_step"]) for stage in passed}

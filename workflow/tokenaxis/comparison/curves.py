@@ -11,8 +11,6 @@ from tokenaxis.comparison.model import RunResult
 if TYPE_CHECKING:
     import numpy as np
 
-#: half-width of the smoother's window in ln(tokens): about ±10% of the tokens, narrow against the bend of a loss curve
-SMOOTH_HALF_WIDTH = 0.1
 #: rows of the smoother's window at least, where the log has as many
 FEWEST_ROWS = 6
 #: losses of neighbouring rows go together (slow drifts): real logs' standard errors are this many times those of
@@ -85,8 +83,13 @@ class Windows:
         return Windows(self.run, self.target, *(values[rows][::-1] for values in fields))
 
 
-def read_curve(run: RunResult, runs: int) -> Curve:
-    """Load a run's token axis and keep what is drawn; `runs` is the number of runs that share RAW_POINTS."""
+def read_curve(run: RunResult, runs: int, half_width: float) -> Curve:
+    """Load a run's token axis and keep what is drawn.
+
+    Args:
+        runs: number of runs that share RAW_POINTS.
+        half_width: of the smoother's window, in ln(tokens).
+    """
     import numpy as np
 
     columns = run.columns()
@@ -102,7 +105,7 @@ def read_curve(run: RunResult, runs: int) -> Curve:
         run=run.id,
         loss_name=name,
         raw=raw,
-        smooth=smoothed(tokens[kept], step[kept], value[kept], points),
+        smooth=smoothed(tokens[kept], step[kept], value[kept], half_width, points),
         lr=_optional(tokens, step, columns.get("lr"), max(10, pixels // 8)),
         batch=_changes(tokens, step, columns["tokens_per_step"]),
         attempt_starts=_attempt_starts(tokens, columns["attempt"]),
@@ -203,8 +206,10 @@ def extremes(tokens: np.ndarray, value: np.ndarray, pixels: int) -> np.ndarray:
     return np.unique(np.concatenate(chosen))
 
 
-def smoothed(tokens: np.ndarray, step: np.ndarray, value: np.ndarray, points: int = MOST_SMOOTH) -> Track:
-    """A straight line in ln(tokens) fitted to the rows within ±SMOOTH_HALF_WIDTH, at `points` even places.
+def smoothed(
+    tokens: np.ndarray, step: np.ndarray, value: np.ndarray, half_width: float, points: int = MOST_SMOOTH
+) -> Track:
+    """A straight line in ln(tokens) fitted to the rows within ±`half_width`, at `points` even places.
 
     Local linear regression with a flat window (Cleveland 1979 without robustness): no start-up bias and no lag, unlike
     an exponential average. For the eye and for losses at equal tokens; crossings come from the fits stage.
@@ -220,8 +225,8 @@ def smoothed(tokens: np.ndarray, step: np.ndarray, value: np.ndarray, points: in
         return Track(tokens, step, value)
     axis = np.log(tokens)
     centres = np.linspace(axis[0], axis[-1], points) if len(axis) > points else axis
-    first = np.searchsorted(axis, centres - SMOOTH_HALF_WIDTH, side="left")
-    last = np.searchsorted(axis, centres + SMOOTH_HALF_WIDTH, side="right")
+    first = np.searchsorted(axis, centres - half_width, side="left")
+    last = np.searchsorted(axis, centres + half_width, side="right")
     nearest = np.searchsorted(axis, centres)  # where rows are far apart the window widens to FEWEST_ROWS of them
     first = np.maximum(0, np.minimum(first, nearest - FEWEST_ROWS // 2))
     last = np.minimum(len(axis), np.maximum(last, first + FEWEST_ROWS))

@@ -8,31 +8,37 @@ from tokenaxis.comparison.answers import Answer, Answers, ratio
 from tokenaxis.comparison.batch_size import TradeOff
 from tokenaxis.comparison.hindsight import Hindsight
 from tokenaxis.comparison.model import Sweep
-from tokenaxis.comparison.quantities import error, interval, percent, plural, short, times, times_interval, whole
+from tokenaxis.comparison.quantities import error, flop, interval, percent, plural, short, times, times_interval, whole
 from tokenaxis.comparison.quantities import target as target_text
+from tokenaxis.comparison.scaling import Scaling
 from tokenaxis.comparison.tables import Table, flops_field
 
 #: a prediction this many times beyond what its run has seen is not spoken of as "the last"
 FAR = 3.0
-#: targets that get a sentence; the table has all
-MOST_TARGETS = 6
 
 
 def sentences(
-    sweep: Sweep, answers: Answers, conventions: Table, found: list[TradeOff], past: Sequence[Hindsight] = ()
+    sweep: Sweep,
+    answers: Answers,
+    conventions: Table,
+    found: list[TradeOff],
+    past: Sequence[Hindsight],
+    scaling: Scaling,
+    most_targets: int,
 ) -> list[str]:
-    """The sentences, most important first: targets from the lowest loss, trust, batch size, compute, refused files."""
+    """The sentences, most important first: targets from the lowest loss (at most `most_targets`; the table has all),
+    trust, batch size, scaling, compute, refused files."""
     if not sweep.runs:
         return ["The sweep has no run that can be compared."] + _refused(sweep)
     if not answers.targets:
         return ["No run was asked for a target loss: set fits.targets in params.yaml."] + _refused(sweep)
     answered = [target for target in reversed(answers.targets) if answers.ranking(target)]
     answered.sort(key=lambda target: len(answers.leading(target)) < 2)  # what one run alone was asked for comes last
-    text = [_target_sentence(answers, target) for target in answered[:MOST_TARGETS]]
+    text = [_target_sentence(answers, target) for target in answered[:most_targets]]
     unanswered = [target for target in answers.targets if not answers.ranking(target)]
     if unanswered:
         text.append(_unanswered_sentence(answers, unanswered))
-    text += _trust(answers) + _past(past) + _batch(found) + _compute(answers, conventions)
+    text += _trust(answers) + _past(past) + _batch(found) + _scaling(scaling) + _compute(answers, conventions)
     return text + _refused(sweep)
 
 
@@ -111,6 +117,19 @@ def _batch(found: list[TradeOff]) -> list[str]:
     return [
         f"At {target_text(entry.target)} nats per token the critical batch size is {short(critical.batch)} tokens per "
         f"step {interval(critical.low, critical.high)}: it needs twice the fewest tokens and twice the fewest steps."
+    ]
+
+
+def _scaling(scaling: Scaling) -> list[str]:
+    if scaling.fit is None or scaling.caution:
+        return []
+    value, low, high = scaling.parameters["allocation"]
+    budget = max((budget for budget in scaling.budgets if budget.beyond <= 1), key=lambda budget: budget.flop)
+    tokens, n_params = budget.tokens, budget.n_params
+    return [
+        f"By the scaling law of {plural(len(scaling.used), 'run')}, the best size grows as compute to the power "
+        f"{value:.2f} [{low:.2f}, {high:.2f}]; {flop(budget.flop)} FLOP are best spent on {short(n_params[0])} parameters "
+        f"{interval(*n_params[1:])} and {short(tokens[0])} tokens {interval(*tokens[1:])}."
     ]
 
 

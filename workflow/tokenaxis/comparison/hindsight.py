@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tokenaxis.comparison.answers import Answers
 from tokenaxis.comparison.curves import Windows
 
-#: tokens to the target over tokens seen at which predictions are looked up
-HORIZONS = (1.25, 1.5, 2.0, 3.0)
 #: a window counts for a horizon when its own is within this of it in ln: windows never end exactly there
 NEAR = 0.08
 
@@ -35,17 +34,17 @@ class Hindsight:
     intervals: int
 
 
-def hindsight(answers: Answers, windows: list[Windows]) -> list[Hindsight]:
-    """A row per horizon that any run and target can be asked about.
+def hindsight(answers: Answers, windows: list[Windows], horizons: Sequence[float]) -> list[Hindsight]:
+    """A row for each of `horizons` (tokens to the target over tokens seen) that any run and target can be asked about.
 
     The crossing itself is taken as the truth, which has an interval of its own: small errors are partly its.
     """
-    found: dict[float, list[tuple[float, float, float, float]]] = {horizon: [] for horizon in HORIZONS}
+    found: dict[float, list[tuple[float, float, float, float]]] = {horizon: [] for horizon in horizons}
     for entry in windows:
         cell = answers.cells.get((entry.run, entry.target))
         if cell is None or cell.status != "reached" or not cell.tokens:
             continue
-        for horizon in HORIZONS:
+        for horizon in horizons:
             row = _row_at(entry, cell.tokens, horizon)
             if row is not None:
                 answer = (float(entry.predicted[row]), float(entry.low[row]), float(entry.high[row]))

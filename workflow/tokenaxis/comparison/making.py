@@ -6,16 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tokenaxis.comparison import files, papers
+from tokenaxis.comparison import derived_tables, files, papers
 from tokenaxis.comparison.answers import Answers, collect
 from tokenaxis.comparison.batch_size import TradeOff, trade_offs
 from tokenaxis.comparison.curves import Curve, Windows, read_curve, read_windows
 from tokenaxis.comparison.figures import batch_size, conventions, loss, stability, style, targets, tracks
+from tokenaxis.comparison.figures import scaling as scaling_figure
 from tokenaxis.comparison.headlines import sentences
 from tokenaxis.comparison.hindsight import hindsight
 from tokenaxis.comparison.matched import differences
 from tokenaxis.comparison.model import Sweep
+from tokenaxis.comparison.options import Options
 from tokenaxis.comparison.quantities import plural
+from tokenaxis.comparison.scaling import Scaling, scaling
 from tokenaxis.comparison.summary import summarise
 from tokenaxis.comparison.tablefiles import csv_bytes, parquet_bytes
 from tokenaxis.comparison.tables import Table, build, in_order
@@ -25,27 +28,26 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     """See `tokenaxis.comparison.make`."""
     from tokenaxis.comparison.page.render import Material, render
 
-    answers = collect(sweep, params["baseline"])
+    options = Options.of(params)
+    answers = collect(sweep, options.baseline)
     curves: dict[str, Curve] = {}
     windows: list[Windows] = []
     for run in in_order(sweep.runs):
-        curves[run.id] = read_curve(run, len(sweep.runs))
+        curves[run.id] = read_curve(run, len(sweep.runs), options.smooth_half_width)
         windows += read_windows(run, len(sweep.runs))
     tables = build(sweep, answers, curves)
-    found = trade_offs(sweep, answers)
-    past = hindsight(answers, windows)
+    found = trade_offs(sweep, answers, options.batch_size_horizon)
+    past = hindsight(answers, windows, options.hindsight_horizons)
     gaps = differences(answers, curves, tables["conventions"], answers.level)
-    headlines = sentences(sweep, answers, tables["conventions"], found, past)
-    summary = summarise(sweep, answers, headlines, fingerprint, past)
-    for table in tables.values():
-        files.write(out / f"{table.name}.csv", csv_bytes(table))
-        files.write(out / f"{table.name}.parquet", parquet_bytes(table))
-    files.write(out / "targets.md", papers.markdown(answers))
-    files.write(out / "targets.tex", papers.latex(answers))
-    kinds = tuple(params["figures"])
+    law = scaling(sweep, answers, curves, options)
+    headlines = sentences(sweep, answers, tables["conventions"], found, past, law, options.headline_targets)
+    summary = summarise(sweep, answers, headlines, fingerprint, past, options.min_runs_per_target)
+    tables |= derived_tables.build(gaps, past, found, law)
+    _write_tables(out, tables, answers)
+    kinds = options.figures
     palette = style.Palette(highlighted(answers))
     with style.drawing_style():
-        drawings = draw_all(answers, palette, curves, windows, tables["conventions"], found)
+        drawings = draw_all(answers, palette, curves, windows, tables["conventions"], found, law)
         inline = {drawing.name: _save(drawing, out / "figures", kinds) for drawing in drawings}
     written = {f"{drawing.name}.{kind}" for drawing in drawings for kind in kinds}
     files.remove_stale_figures(out / "figures", written)
@@ -59,6 +61,8 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
         trade_offs=found,
         hindsight=past,
         differences=gaps,
+        scaling=law,
+        min_runs=options.min_runs_per_target,
         headlines=headlines,
         drawings=drawings,
         inline=inline,
@@ -67,6 +71,16 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     files.write(out / "index.html", render(material).encode("utf-8"))
     files.write(out / "summary.json", files.json_bytes(summary))  # last: whoever sees it may trust the rest
     return summary
+
+
+def _write_tables(out: Path, tables: dict[str, Table], answers: Answers) -> None:
+    """Each table as csv, parquet, Markdown and LaTeX; for papers the targets are a matrix of runs and targets."""
+    for name, table in tables.items():
+        files.write(out / f"{name}.csv", csv_bytes(table))
+        files.write(out / f"{name}.parquet", parquet_bytes(table))
+        matrix = name == "targets"
+        files.write(out / f"{name}.md", papers.markdown(answers) if matrix else papers.table_markdown(table))
+        files.write(out / f"{name}.tex", papers.latex(answers) if matrix else papers.table_latex(table))
 
 
 def highlighted(answers: Answers) -> list[str]:
@@ -85,6 +99,7 @@ def draw_all(
     windows: list[Windows],
     convention_table: Table,
     found: list[TradeOff],
+    law: Scaling,
 ) -> list[style.Drawing]:
     """Every figure that there is data for, in the page's order."""
     shown = style.shown_runs(answers.runs, palette)
@@ -96,6 +111,7 @@ def draw_all(
         targets.draw(answers, palette),
         _partly(stability.draw(some, [entry for entry in windows if entry.run in shown], palette), left),
         _partly(batch_size.draw(thin), left),
+        scaling_figure.draw(law),
         _partly(tracks.draw({run: curves[run] for run in shown}, palette), left),
         conventions.draw(convention_table, answers.focus),
     )

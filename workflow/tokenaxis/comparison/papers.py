@@ -1,11 +1,14 @@
-"""The table of runs and targets as Markdown and LaTeX, to paste into notes and papers."""
+"""The comparison's tables as Markdown and LaTeX, to paste into notes and papers."""
 
 from __future__ import annotations
 
+import math
 import re
+from typing import Any
 
 from tokenaxis.comparison import quantities as q
 from tokenaxis.comparison.answers import Answer, Answers
+from tokenaxis.comparison.tables import Table
 from tokenaxis.errors import printable
 
 _WORDS = {"unreachable": "unreachable", "not_available": "no answer"}
@@ -13,6 +16,10 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    # in LaTeX's oldest font encoding these three print as other characters
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
     **{character: "\\" + character for character in "&%$#_{}"},
 }
 
@@ -44,13 +51,62 @@ def latex(answers: Answers) -> bytes:
     return ("\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n").encode("utf-8")
 
 
+def table_markdown(table: Table) -> bytes:
+    """A pipe table of the columns that hold anything, then what each column is."""
+    fields = _filled(table)
+    lines = [_pipes([_markdown_text(field.name) for field in fields] or ["nothing"])]
+    lines.append(_pipes(["---" if field.kind == "text" else "---:" for field in fields] or ["---"]))
+    lines += [_pipes([_markdown_text(_value(row[field.name])) for field in fields]) for row in table.rows]
+    lines += ["", *(f"- {_markdown_text(field.name)}: {_markdown_text(field.about)}" for field in fields)]
+    return ("\n".join(lines) + "\n").encode("utf-8")
+
+
+def table_latex(table: Table) -> bytes:
+    """A booktabs tabular of the columns that hold anything; what each is stands in comments above it."""
+    fields = _filled(table)
+    columns = "".join("l" if field.kind == "text" else "r" for field in fields) or "l"
+    lines = [f"% {printable(field.name)}: {printable(field.about)}" for field in fields]
+    lines += [f"\\begin{{tabular}}{{{columns}}}", "\\toprule"]
+    lines.append(" & ".join(latex_text(field.name) for field in fields) + r" \\")
+    lines.append(r"\midrule")
+    lines += [" & ".join(_latex_value(row[field.name]) for field in fields) + r" \\" for row in table.rows]
+    return ("\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n").encode("utf-8")
+
+
+def _filled(table: Table) -> list[Any]:
+    return [field for field in table.fields if any(row[field.name] not in (None, "") for row in table.rows)]
+
+
+def _value(value: Any) -> str:
+    """Four significant digits, counts whole, nothing for null."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return ""
+    if isinstance(value, float):
+        return q.exact(value) if value == int(value) and abs(value) < 1e6 else f"{value:.4g}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return q.exact(value) if isinstance(value, int) else str(value)
+
+
+def _latex_value(value: Any) -> str:
+    text = _value(value)
+    if isinstance(value, float) and "e" in text:
+        digits, _, power = text.partition("e")
+        return f"${digits}\\times 10^{{{int(power)}}}$"
+    if isinstance(value, int | float) and text.startswith("-"):
+        return f"${text}$"
+    return latex_text(text)
+
+
 def latex_text(text: str) -> str:
-    """`text` as LaTeX prints it, on one line."""
-    return "".join(_LATEX.get(character, character) for character in printable(text))
+    """`text` as LaTeX prints it, on one line. A bracket or star at its beginning is no argument of the line before."""
+    shown = "".join(_LATEX.get(character, character) for character in printable(text))
+    return "{}" + shown if shown.startswith(("[", "*")) else shown
 
 
 def _markdown_text(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>|#~])", r"\\\1", printable(text))
+    escaped = re.sub(r"([\\`*_{}\[\]<>|#~])", r"\\\1", printable(text))
+    return escaped.replace("&", "&amp;")  # &lt; would be read as a character
 
 
 def _pipes(cells: list[str]) -> str:

@@ -23,9 +23,17 @@ _WORDS = {"unreachable": "never", "not_available": "n/a"}
 
 
 def summarise(
-    sweep: Sweep, answers: Answers, headlines: list[str], fingerprint: str, past: Sequence[Hindsight] = ()
+    sweep: Sweep,
+    answers: Answers,
+    headlines: list[str],
+    fingerprint: str,
+    past: Sequence[Hindsight] = (),
+    min_runs: int = 1,
 ) -> dict[str, Any]:
-    """JSON-ready; targets and cells are keyed by the target's text, so that a metric keeps its name."""
+    """JSON-ready; targets and cells are keyed by the target's text, so that a metric keeps its name.
+
+    `min_runs`: targets that fewer runs were asked for come last where there is no room for all.
+    """
     return {
         "schema": SCHEMA,
         "fingerprint": fingerprint,

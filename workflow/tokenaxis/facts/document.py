@@ -28,7 +28,8 @@ it says that the model lacks the part (no experts, say), which counts zero.
 `model:` in configs/sweeps/NAME.yaml takes the name of a file of [configs/models](../configs/models), or the path,
 below the sweep directory or the working directory, of a Hugging Face `config.json`, an argument dump (Megatron,
 nanoGPT, OLMo), a `.safetensors` (only its header is read) or a torch checkpoint (no code in it runs; needs torch).
-Of several `model:` entries that fit a run the last one counts; `facts:` beside it goes before it.
+Of several `model:` entries that fit a run the last one counts; `facts:` beside it goes before it. With DVC keep
+such files below the sweep directory or configs/models, which it watches.
 
 Command lines and notes of logs are redacted on the way in: secrets, hosts, users and directories never reach an
 artifact.

@@ -57,10 +57,10 @@ class FitReport:
     `fitted` is the law itself; it is no part of the artifact.
     """
 
-    loss: str
+    loss: str | None
     loss_reason: str
     rows: int
-    observed: dict[str, float]
+    observed: dict[str, float | None]
     law: str | None
     law_reason: str
     fit_start_step: int | None

@@ -92,7 +92,7 @@ def _ranges(
 
 def noise_inflation(fits: dict[str, Any]) -> float:
     """Noise inflation of the whole log's fit, or a cautious one where there is none."""
-    value = None if fits["fit"] is None else fits["fit"].get("noisenoise_inflation")
+    value = None if fits["fit"] is None else fits["fit"].get("noise_inflation")
     return NOISE_INFLATION**2 if value is None else float(value)
 
 

@@ -56,6 +56,12 @@ def _extent(passport: Mapping[str, Any], show: Numbers) -> list[tuple[str, str]]
         rows.append(("Optimizer steps", text.count(training["steps"])))
     if "tokens_seen" in training:
         rows.append(("Tokens seen", text.count(training["tokens_seen"])))
+    if "progress" in training:
+        rows.append(
+            ("Progress", f"{show.percent(training['progress'])} of {text.count(training['budget_tokens'])} tokens")
+        )
+    if training.get("eta_s"):
+        rows.append(("Time to the planned end, at the whole run's pace", text.duration(training["eta_s"])))
     if training.get("superseded_tokens"):
         rows.append(("Tokens trained and thrown away", text.count(training["superseded_tokens"])))
     if "superseded_s" in training:
@@ -140,7 +146,7 @@ def _infrastructure(passport: Mapping[str, Any]) -> list[str]:
     lines = []
     names = [text.plain(device["name"]) for device in hardware.get("devices", ())]
     if "n_gpus" in hardware:
-        names = [f"{text.count(hardware['n_gpus']['value'])} x {names[0] if names else 'GPU'}"]
+        names = [f"{text.count(hardware['n_gpus']['value'])} x {names[0] if names else 'device of unknown name'}"]
     if names:
         lines.append(f"- **Hardware:** {names[0]}")
     if versions:

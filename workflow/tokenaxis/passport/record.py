@@ -23,6 +23,8 @@ def record(passport: Mapping[str, Any], show: Numbers) -> list[str]:
 def _run(passport: Mapping[str, Any], show: Numbers) -> list[str]:
     run = passport["run"]
     lines = [f"Run {text.code(run['id'])}, format {text.code(run.get('format') or 'unknown')}."]
+    if "finished" in run:
+        lines.append("The log holds the end of the run." if run["finished"] else "The log ends before the run does.")
     if "exit_status" in run:
         lines.append(f"Exit status {run['exit_status']}.")
     lines.append("")
@@ -45,17 +47,20 @@ def _model(passport: Mapping[str, Any], show: Numbers) -> list[str]:
 def _flops(passport: Mapping[str, Any], show: Numbers) -> list[str]:
     flops = passport["flops"]
     chosen = (flops.get("per_token") or {}).get("convention")
+    wasted = any(entry.get("superseded") for entry in flops["by_convention"].values())
     rows = [
         (
             text.code(name) + (" (chosen)" if name == chosen else ""),
             text.count(entry["flops_per_token"]),
             show.flops(entry.get("spent")),
+            *([show.flops(entry.get("superseded"))] if wasted else []),
             text.plain(entry["source"]),
             text.code(entry["formula"]),
         )
         for name, entry in sorted(flops["by_convention"].items(), key=lambda item: item[1]["flops_per_token"])
     ]
-    lines = text.table(("Convention", "FLOPs per token", "FLOPs spent", "Source", "Formula"), rows)
+    spent = ("FLOPs spent", "thrown away beside them") if wasted else ("FLOPs spent",)
+    lines = text.table(("Convention", "FLOPs per token", *spent, "Source", "Formula"), rows)
     if "flops_required" in flops:
         required = flops["flops_required"]
         convention = text.code(required["convention"])
@@ -144,7 +149,7 @@ def _efficiency(passport: Mapping[str, Any], show: Numbers) -> list[str]:
     lines = text.table(("Convention", "MFU"), ((text.code(name), show.percent(share)) for name, share in rows))
     if mfu is not None:
         lines.append(
-            f"The peak is {show.measure(mfu['peak_flops'])} FLOP/s per device: {text.plain(mfu['peak_source'])}."
+            f"The peak is {show.flops(mfu['peak_flops'])} FLOP/s per device: {text.plain(mfu['peak_source'])}."
         )
     efficiency = passport["efficiency"]
     if "goodput" in efficiency:

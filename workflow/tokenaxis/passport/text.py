@@ -95,7 +95,7 @@ def duration(seconds: float | None) -> str:
     for limit, unit in ((3600, "h"), (60, "min")):
         if seconds >= limit:
             return f"{seconds / limit:.2f} {unit}"
-    return f"{seconds:.1f} s"
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds:.2g} s"
 
 
 @dataclass(frozen=True)

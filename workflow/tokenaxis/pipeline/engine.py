@@ -14,7 +14,7 @@ from typing import Any
 
 from tokenaxis import params, store
 from tokenaxis.errors import TokenAxisError
-from tokenaxis.pipeline import leftovers, locks, made_of
+from tokenaxis.pipeline import leftovers, locks, made_of, options
 from tokenaxis.pipeline.fingerprints import code_digest
 from tokenaxis.pipeline.ledger import drop_if_touched
 from tokenaxis.pipeline.spec import PER_RUN as PER_RUN
@@ -130,10 +130,22 @@ def prepare(config: dict[str, Any], cores: int | None, main: bool, arguments: li
         alone = main and _alone(results, arguments)
         if alone:
             leftovers.drop(results)
-        plan = _plan(config, cores, results)
+        plan = _plan(config, cores, results, arguments) if main else _plan_of_main(results)
         if alone:
             drop_stale_indexes(plan)
     return plan
+
+
+def _plan_of_main(results: Path) -> Plan:
+    """The plan that the main process made, for its jobs on other machines: they must agree, whatever has changed since.
+
+    Raises:
+        TokenAxisError: there is none.
+    """
+    listing = store.read_json(listing_path(results))
+    if listing is None:
+        raise TokenAxisError("is missing", file=str(listing_path(results)), remedy="start snakemake again")
+    return _layout(results, [record["id"] for record in listing["runs"]], options.shards_before(results))
 
 
 def _alone(results: Path, arguments: list[str]) -> bool:
@@ -141,22 +153,10 @@ def _alone(results: Path, arguments: list[str]) -> bool:
     try:
         locks.engine(results)
     except locks.Busy:
-        if not _only_looks(arguments):
+        if not options.only_looks(arguments):
             raise
         return False
     return True
-
-
-def _only_looks(arguments: list[str]) -> bool:
-    from snakemake.cli import parse_args  # the Snakefile cannot ask: Snakemake decides it after parsing
-
-    try:
-        options = parse_args(arguments)[1]
-    except SystemExit:
-        return False
-    return any(
-        getattr(options, name, False) for name in ("dryrun", "lint", "list_rules", "dag", "rulegraph", "summary")
-    )
 
 
 @contextlib.contextmanager
@@ -168,16 +168,20 @@ def _files_in_words() -> Iterator[None]:
         raise TokenAxisError(f"cannot be used: {error.strerror}", file=str(error.filename)) from error
 
 
-def _plan(config: dict[str, Any], cores: int | None, results: Path) -> Plan:
+def _layout(results: Path, run_ids: list[str], shards: int) -> Plan:
+    label_of = {run_id: f"{shard_of(run_id, shards):03d}-of-{shards:03d}" for run_id in run_ids}
+    return Plan(results, sorted(set(label_of.values())), label_of)
+
+
+def _plan(config: dict[str, Any], cores: int | None, results: Path, arguments: list[str]) -> Plan:
     root = Path(config["logs"])
     found = runs_stage.find(config["sweep"], root, config["runs"]["ignore"], results)
     records = found["runs"]
-    shards = config["runs"]["shards"]
-    count = max(1, min(len(records), (cores or 1) if shards == "auto" else shards))
+    count = options.shards(config["runs"]["shards"], len(records), cores, results, arguments)
+    plan = _layout(results, [record["id"] for record in records], count)
     parts: dict[str, list[dict[str, Any]]] = {}
     for record in records:
-        parts.setdefault(f"{shard_of(record['id'], count):03d}-of-{count:03d}", []).append(record)
-    plan = Plan(results, sorted(parts), {record["id"]: label for label, part in parts.items() for record in part})
+        parts.setdefault(plan.label_of[record["id"]], []).append(record)
     whole = found | {
         "root": str(root),
         "results": str(results),
@@ -193,6 +197,7 @@ def _plan(config: dict[str, Any], cores: int | None, results: Path) -> Plan:
     for stage in STAGES.values():
         _write(plan.params(stage.name), {name: config[name] for name in stage.sections})
         _write_text(plan.code(stage.name), code_digest(stage.name) + "\n")
+    _write_text(str(options.count_path(results)), f"{count}\n")
     return plan
 
 

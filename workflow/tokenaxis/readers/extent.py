@@ -15,7 +15,8 @@ from tokenaxis.readers.table.dialect import Dialect, detect, split
 
 #: what a step is called in text logs
 _TEXT_STEP = re.compile(
-    rb"(?mi)(?:\b(?:step|iter|iteration|update)[\"']?\s{0,9}[:= ]\s{0,9}(\d{1,15})|^s:(\d{1,15}) |^(\d{1,15}) (?:train|val)\b)"
+    rb"(?mi)(?:\b(?:step|iter|iteration|update)[\"']?\s{0,9}[:= ]\s{0,9}(\d{1,15})"
+    rb"|^s:(\d{1,15}) |^(\d{1,15}) (?:train|val)\b)"
 )
 
 

@@ -31,6 +31,7 @@ _COUNTS = {
     "seq_length": "seq_len",
     "max_seq_len": "seq_len",
     "max_seq_length": "seq_len",
+    "max_sequence_length": "seq_len",
     "sequence_length": "seq_len",
     "vocab_size": "vocab_size",
     "max_iters": "planned_steps",
@@ -45,8 +46,24 @@ _COUNTS = {
     "global_batch_size_tokens": "tokens_per_step",
 }
 _NUMBERS = {"learning_rate": "lr_peak", "lr": "lr_peak", "min_lr": "lr_final"}
-#: products that a trainer's source forms; nanoGPT's train.py multiplies by the ranks after dividing by them
-_PRODUCTS = (("gradient_accumulation_steps", "batch_size", "block_size"),)
+_PER_DEVICE = "per_device_train_batch_size"
+_SEQUENCES = ("global_batch_size", "global_train_batch_size", "train_batch_size", "train_global_batch_size")
+_LENGTHS = (
+    "seq_length",
+    "seq_len",
+    "sequence_length",
+    "max_seq_len",
+    "max_seq_length",
+    "max_sequence_length",
+    "block_size",
+)
+#: products that a trainer's source forms: nanoGPT's train.py multiplies by the ranks after dividing by them;
+#: Megatron-LM, GPT-NeoX, OLMo, litgpt and levanter count a global batch in sequences, HF's Trainer that of one device
+_PRODUCTS = (
+    ("gradient_accumulation_steps", "batch_size", "block_size"),
+    *((sequences, length) for sequences in _SEQUENCES for length in _LENGTHS),
+    *((_PER_DEVICE, "gradient_accumulation_steps", "world_size", length) for length in _LENGTHS),
+)
 
 
 def facts_of(settings: Mapping[str, Any], where: str) -> list[Fact]:
@@ -67,11 +84,14 @@ def facts_of(settings: Mapping[str, Any], where: str) -> list[Fact]:
             facts.append((_COUNTS[key], int(number), "emitted", f"{where}: {name}"))
         elif key in _NUMBERS:
             facts.append((_NUMBERS[key], number, "emitted", f"{where}: {name}"))
-    for factors in _PRODUCTS:
+    if _PER_DEVICE in plain:  # then HF's train_batch_size is that of one machine
+        plain.pop("train_batch_size", None)
+    for factors in () if any(key == "tokens_per_step" for key, *_ in facts) else _PRODUCTS:
         if all(factor in plain for factor in factors):
             product = math.prod(plain[factor][1] for factor in factors)
             if product == int(product):
                 facts.append(("tokens_per_step", int(product), "detected", f"{where}: {' * '.join(factors)}"))
+                break
     return facts
 
 

@@ -118,6 +118,7 @@ def build(
     facts: list[Fact] | None = None,
     warnings: list[Notice] | None = None,
     what: str = "step line",
+    needs_loss: bool = True,
 ) -> RawLog:
     """The log of the rows found.
 
@@ -130,6 +131,7 @@ def build(
         torn: byte where a torn last row begins, which is left out.
         facts, warnings: handed on.
         what: what the format calls a row, for messages.
+        needs_loss: False for one of several files of a run.
 
     Raises:
         TokenAxisError: no row, or no loss.
@@ -170,7 +172,7 @@ def build(
     for name in columns:
         if name != "step" and name not in flagged and np.isnan(log.columns[name]).all():
             del log.columns[name], log.names[name]
-    if not any(loss in log.columns for loss in LOSSES):
+    if needs_loss and not any(loss in log.columns for loss in LOSSES):
         raise TokenAxisError("has steps and no loss")
     return log
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ def find(sweep: str, root: Path, ignore: list[str], results: Path) -> dict[str, 
     return {
         "sweep": sweep,
         "fits": declaration.fits(),
-        "runs": [asdict(run) for run in found.runs],
+        "runs": [run.as_record() for run in found.runs],
         "refused": found.refused,
         "passed_over": found.passed_over,
     }

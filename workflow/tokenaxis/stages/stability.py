@@ -23,8 +23,10 @@ def compute(task: Task) -> str:
     """Write `<run>.parquet` and `<run>.json`. -> "ok" """
     params = fit_params(task.work)
     fits = store.read_json(task.path("json", "fits"))
-    series, _ = load_series(task, params)
-    report = stability.sweep(series, task.work.params["stability"], params, fits)
+    if fits["rows"]:
+        report = stability.sweep(load_series(task, params), task.work.params["stability"], params, fits)
+    else:
+        report = stability.without_rows(fits)
     meta = {"schema": "tokenaxis/stability/1", "run": task.run["id"]}
     store.write_parquet(task.path("parquet"), report.table, meta, task.fingerprint)
     store.write_json(task.path("json"), task.stamp("stability") | report.as_dict())

@@ -84,8 +84,21 @@ class SweepDeclaration:
         Raises:
             TokenAxisError: a model's file is missing or unreadable, or a schedule is not ascending.
         """
+        return self.of_entries(self.fitting(*paths))
+
+    def fitting(self, *paths: str) -> tuple[int, ...]:
+        """Which entries are for a run with these files and this name."""
+        fits = fnmatch.fnmatchcase
+        return tuple(
+            number
+            for number, (pattern, _) in enumerate(self.entries)
+            if pattern == "*" or any(fits(path, pattern) for path in paths)
+        )
+
+    def of_entries(self, numbers: tuple[int, ...]) -> Declaration:
+        """What these entries declare together; errors as in `of`."""
         merged: dict[str, Any] = {"columns": {}, "facts": {}}
-        matching = [keys for pattern, keys in self.entries if any(fnmatch.fnmatchcase(path, pattern) for path in paths)]
+        matching = [self.entries[number][1] for number in numbers]
         models_named = [number for number, keys in enumerate(matching) if "model" in keys]
         for number, keys in enumerate(matching):
             if number in models_named[-1:]:  # one model: the facts of two must not mix

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tokenaxis import readers
 from tokenaxis.errors import TokenAxisError, printable
@@ -56,8 +57,9 @@ def discover(
     groups = group(logs, declared, known.extent)
     _place_empty_events(empty_events, groups, found)
     beside_of = beside.settings_of(groups, settings)
+    declarations = _Declarations(declared)
     for number, (one, run_id) in enumerate(zip(groups, run_ids([one.key for one in groups]), strict=True)):
-        _add(found, one, run_id, declared, tuple(beside_of.get(number, ())))
+        _add(found, one, run_id, declarations, tuple(beside_of.get(number, ())))
     for names in (found.refused, found.passed_over):
         names.sort(key=lambda entry: entry["name"])
     known.save()
@@ -119,9 +121,7 @@ def _again(log: LogFile, kind: str, detail: list, declared: SweepDeclaration, kn
     return kind, detail
 
 
-def _without_copies(
-    logs: Sequence[Seen], declared: SweepDeclaration, known: Known, found: Discovery
-) -> list[Seen]:
+def _without_copies(logs: Sequence[Seen], declared: SweepDeclaration, known: Known, found: Discovery) -> list[Seen]:
     """Logs without those that hold the same bytes as an earlier one, unless they are declared to be separate.
 
     Only files of one size that are alike at both ends are hashed.
@@ -158,20 +158,34 @@ def _place_empty_events(empty: Sequence[LogFile], groups: Sequence[Group], found
 
 
 def _add(
-    found: Discovery, one: Group, run_id: str, declared: SweepDeclaration, facts_from: tuple[LogFile, ...]
+    found: Discovery, one: Group, run_id: str, declarations: _Declarations, facts_from: tuple[LogFile, ...]
 ) -> None:
-    name, format_name = printable(one.name), one.format
+    name = printable(one.name)
     try:
-        declaration = declared.of(one.name, *(log.path for log in one.files))
-        if declaration.format is not None:
-            format_name = readers.by_name(declaration.format).name
-        else:
-            readers.by_name(format_name)
+        declared, format_name = declarations.of(one)
     except TokenAxisError as error:
         found.refused.append({"name": name, "reason": printable(error.reason), "remedy": error.remedy})
         return
     because = None if one.because is None else printable(one.because)
-    part = None if one.part is None else one.part
-    found.runs.append(
-        Run(run_id, name, format_name, one.files, declaration.as_dict(), part, one.join, because, facts_from)
-    )
+    found.runs.append(Run(run_id, name, format_name, one.files, declared, one.part, one.join, because, facts_from))
+
+
+class _Declarations:
+    """What is declared for runs, JSON-ready; worked out once for all runs that the same entries fit."""
+
+    def __init__(self, declared: SweepDeclaration):
+        self.declared = declared
+        self.known: dict[tuple[int, ...], tuple[dict[str, Any], str | None]] = {}
+
+    def of(self, one: Group) -> tuple[dict[str, Any], str]:
+        """(declaration, reader's name).
+
+        Raises:
+            TokenAxisError: what is declared is wrong.
+        """
+        fitting = self.declared.fitting(one.name, *(log.path for log in one.files))
+        if fitting not in self.known:
+            declaration = self.declared.of_entries(fitting)
+            self.known[fitting] = declaration.as_dict(), declaration.format
+        declared, format_name = self.known[fitting]
+        return declared, readers.by_name(format_name or one.format).name

@@ -91,7 +91,9 @@ def _declared(seen: Sequence[Seen], declared: SweepDeclaration) -> tuple[list[Gr
         because = (
             f"declared to be one run (groups: in configs/sweeps): {len(logs)} {'file' if len(logs) == 1 else 'files'}"
         )
-        join = "attempts" if len(logs) > 1 or logs[0].first_step is not None else None
+        join = None if len(logs) == 1 else "exports"
+        if any(log.first_step is not None for log in logs):
+            join = "attempts"
         groups.append(Group(run, run, main, logs, join, because))
     return groups, rest
 
@@ -226,7 +228,8 @@ def _chains(files: Sequence[Seen], rule: str, extent_of: ExtentOf) -> Iterable[G
             continue
         ranges = ", ".join(f"{steps.first}-{steps.last}" for _, steps in chain)
         path = logs[0].path
-        yield Group(path, path, chain[0][0].format, logs, "attempts", f"{rule}, and their steps go on: {ranges}")
+        join = "attempts" if rule in names.ATTEMPTS else "exports"
+        yield Group(path, path, chain[0][0].format, logs, join, f"{rule}, and their steps go on: {ranges}")
     for file in doubtful:
         yield from _alone(file, f"{rule}, but it goes on from more than one of them: a run of its own unless declared")
     for file in unknown:
@@ -236,7 +239,8 @@ def _chains(files: Sequence[Seen], rule: str, extent_of: ExtentOf) -> Iterable[G
 def _in_order(path: str, steps: Extent, rule: str) -> tuple[object, ...]:
     """A key that sorts stretches of a run by age: names that count them do, other names leave it to the steps."""
     counted = rule in names.CHRONOLOGICAL
-    by_name = (names.attempt_in(path) is not None, names.natural(path))
+    attempt = names.attempt_in(path)
+    by_name = (attempt is not None, attempt.number if attempt is not None else 0, names.natural(path))
     return (*by_name, steps.first) if counted else (steps.first, steps.last, *by_name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +88,7 @@ def _refusal(path: str, name: str, reason: str, remedy: str | None) -> dict[str,
 
 
 def _add_run(content: dict[str, Any], shown: str, root: Path, run: Run, tokens_convention: str) -> None:
-    record = asdict(run)
+    record = run.as_record()
     try:
         axis = axis_of(root, record, tokens_convention)
     except TokenAxisError as error:

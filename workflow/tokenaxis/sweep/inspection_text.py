@@ -34,8 +34,8 @@ def _described(run: dict[str, Any]) -> Iterator[str]:
     if run["tokens"] is not None:
         tokens = run["tokens"]
         yield (
-            f"  tokens    {_number(tokens['first'])} to {_number(tokens['last'])} before the step; from {tokens['source']}"
-            f", counts {tokens['convention']} the step ({tokens['convention_source']})"
+            f"  tokens    {_number(tokens['first'])} to {_number(tokens['last'])} before the step; from "
+            f"{tokens['source']}, counts {tokens['convention']} the step ({tokens['convention_source']})"
         )
         stages = "; ".join(
             f"{_number(stage['tokens_per_step'])} from step {stage['first_step']:,}" for stage in run["batch"]["stages"]
@@ -44,13 +44,13 @@ def _described(run: dict[str, Any]) -> Iterator[str]:
     for name, loss in run["losses"].items():
         first, best, last = (loss[place] for place in ("first", "best", "last"))
         yield (
-            f"  {name:<9} {loss['rows']:,} values: {first['loss']:.6g} at step {first['step']:,}, best {best['loss']:.6g} "
-            f"at {best['step']:,}, last {last['loss']:.6g} at {last['step']:,}"
+            f"  {name:<9} {loss['rows']:,} values: {first['loss']:.6g} at step {first['step']:,}, best "
+            f"{best['loss']:.6g} at {best['step']:,}, last {last['loss']:.6g} at {last['step']:,}"
         )
     for number, attempt in enumerate(run["attempts"]) if len(run["attempts"]) > 1 else ():
         yield (
-            f"  attempt {number} steps {attempt['first_step']:,} to {attempt['last_step']:,}, {attempt['rows']:,} rows, "
-            f"{attempt['superseded_rows']:,} superseded"
+            f"  attempt {number} steps {attempt['first_step']:,} to {attempt['last_step']:,}, {attempt['rows']:,} rows"
+            f", {attempt['superseded_rows']:,} superseded"
         )
     for column, count in run["non_finite"].items():
         yield f"  {column}: {count:,} values are not finite"

@@ -1,4 +1,4 @@
-"""What was seen of a file before, so that looking again costs nothing: keyed by path, size, times and declared names."""
+"""What was seen of a file before, so that looking again costs nothing: by path, size, times and declared names."""
 
 from __future__ import annotations
 

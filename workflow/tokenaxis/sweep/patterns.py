@@ -51,7 +51,7 @@ class GroupRule:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a file belongs: the run's name, the number of the rule (files of earlier rules come first), its first step."""
+    """Where a file belongs: the run's name, the rule's number (files of earlier ones come first), its first step."""
 
     run: str
     order: int

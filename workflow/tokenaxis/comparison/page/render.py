@@ -13,6 +13,7 @@ from tokenaxis.comparison.figures.style import Drawing, Palette
 from tokenaxis.comparison.hindsight import Hindsight
 from tokenaxis.comparison.matched import Difference
 from tokenaxis.comparison.model import Sweep
+from tokenaxis.comparison.scaling import Scaling
 from tokenaxis.comparison.tables import Table
 
 FOLDER = Path(__file__).parent
@@ -20,7 +21,10 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Material:
-    """What the page shows; `inline` holds the figures' svg by name, `figure_kinds` the files beside the page."""
+    """What the page shows; `inline` holds the figures' svg by name, `figure_kinds` the files beside the page.
+
+    `min_runs`: targets that fewer runs were asked for stand in a table of their own.
+    """
 
     sweep: Sweep
     answers: Answers
@@ -31,6 +35,8 @@ class Material:
     trade_offs: list[TradeOff]
     hindsight: list[Hindsight]
     differences: list[Difference]
+    scaling: Scaling
+    min_runs: int
     headlines: list[str]
     drawings: list[Drawing]
     inline: dict[str, bytes]

@@ -1,8 +1,9 @@
-"""One metric of MLflow's file store, mlruns/<experiment>/<run>/metrics/<name>: `TIME_MS VALUE STEP` a line."""
+"""Metrics of MLflow's file store: mlruns/<experiment>/<run>/metrics/<name>, `TIME_MS VALUE STEP` a line."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.readers import naming
@@ -16,14 +17,18 @@ _ROW = rb"(?m)^(\d{12,14}) (\S+) (\d+)(?=\r?$)"
 _START = rb"(?m)^\S"
 
 
-def _loss(name: str, columns: dict[str, str]) -> str | None:
+#: metrics that make columns; a run is made of the files of its losses and of these
+_ROLES = frozenset(("train_loss", "val_loss", "lr", "grad_norm", "tokens", "tokens_per_step"))
+
+
+def _role(name: str, columns: Mapping[str, str]) -> str | None:
     role = naming.role(name, columns)
-    return role if role in ("train_loss", "val_loss") else None
+    return role if role in _ROLES else None
 
 
 def sniff(sample: Sample) -> int:
-    """Certain when the lines are of the form and the file is named after a loss."""
-    return 90 if re.match(_FIRST, sample.head) and _loss(sample.name, dict(sample.columns)) else 0
+    """Certain when the lines are of the form and the file is named after a loss, or another column."""
+    return 90 if re.match(_FIRST, sample.head) and _role(sample.name, sample.columns) else 0
 
 
 def read(path: str, declaration: Declaration) -> RawLog:
@@ -33,17 +38,24 @@ def read(path: str, declaration: Declaration) -> RawLog:
         TokenAxisError: no row.
     """
     content = read_content(path)
-    name = re.split(r"[/\\]", path)[-1]
-    canonical = _loss(name, declaration.columns) or "train_loss"
+    parts = re.split(r"[/\\]", path)
+    behind = parts[parts.index("metrics") + 1 :] if "metrics" in parts else parts[-1:]
+    name = "/".join(behind)
+    canonical = _role(name, declaration.columns) or _role(parts[-1], declaration.columns) or "train_loss"
     pattern = re.compile(_ROW)
     rows = find_rows(content.data, pattern, ("elapsed_s", canonical, "step"))
     broken = broken_rows(content.data, re.compile(_START), [rows])
+    started = None
     if len(rows.offsets):
         times = rows.columns["elapsed_s"]
+        started = float(times[0]) / 1000
         rows.columns["elapsed_s"] = (times - times[0]) / 1000
     names = {"step": "step", canonical: name, "elapsed_s": "timestamp"}
     torn = torn_offset(content.data, [pattern])
-    return build(NAME, content, [rows], names, broken=broken, torn=torn, what="`TIME VALUE STEP` line")
+    what = "`TIME VALUE STEP` line"
+    log = build(NAME, content, [rows], names, broken=broken, torn=torn, what=what, needs_loss=False)
+    log.started = started
+    return log
 
 
-READER = Reader(NAME, "one loss of MLflow's file store", sniff, read)
+READER = Reader(NAME, "metrics of MLflow's file store: the losses of a run, its rate and counts", sniff, read)
