@@ -6,9 +6,9 @@ comma := ,
 EXTRAS := engines
 # make test TORCH=1 also installs torch and runs the tests that need it
 ifdef TORCH
-TEST_EXTRAS := engines,dev,torch
+TEST_EXTRAS := engines,exports,dev,torch
 else
-TEST_EXTRAS := engines,dev
+TEST_EXTRAS := engines,exports,dev
 endif
 
 .PHONY: demo test env lint clean
@@ -29,7 +29,7 @@ $(VENV)/.%: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(subst -,$(comma),$*)]'
 	@touch $@
 
-lint: $(VENV)/.engines-dev
+lint: $(VENV)/.engines-exports-dev
 	. $(BIN)/activate && ruff check . && ruff format --check . && snakefmt --check Snakefile workflow/rules && snakemake --lint && mypy
 
 clean:

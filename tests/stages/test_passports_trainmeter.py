@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.stages.passports_checkout import Checkout, make
+from tokenaxis.redaction import HIDDEN
 
 RUNS = ("b8", "b32", "dyn", "kill", "resume", "ddp", "tmkilled")
 #: the same in both; ddp, dyn and tmkilled differ, each for a reason that a test names
@@ -90,6 +91,28 @@ def test_losses_model_versions_and_topology_agree(ours: Checkout, folder: Path, 
     assert one["versions"] == other["versions"]
     assert one["topology"]["world_size"] == other["topology"]["world_size"]
     assert one["run"].get("exit_status") == other["run"].get("exit_status")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_wall_time_its_parts_and_goodput_agree(ours: Checkout, folder: Path, name: str) -> None:
+    one, other = our(ours, name), their(folder, name)
+    assert one["run"]["elapsed_s"] == other["run"]["elapsed_s"]
+    assert one["run"]["finished"] == other["run"]["finished"]
+    # summed in another order
+    assert one["efficiency"]["goodput"] == pytest.approx(other["efficiency"]["goodput"], rel=1e-12)
+    seconds = {part["name"]: part["s"] for part in one["time"]["parts"]}
+    for part in other["time"]["parts"]:
+        if part["s"] is not None:  # what trainmeter could not see is no part of ours
+            assert seconds.pop(part["name"]) == pytest.approx(part["s"], rel=1e-9)  # differences of clock readings
+    assert seconds == {}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_command_agrees_but_for_the_directory_of_the_interpreter(ours: Checkout, folder: Path, name: str) -> None:
+    """Trainmeter leaks the interpreter's full path in the first argument; ours has its last part."""
+    one, other = our(ours, name)["run"]["command"], their(folder, name)["run"]["command"]
+    assert one[0] == Path(other[0]).name
+    assert one[1:] == [HIDDEN if argument == "***" else argument for argument in other[1:]]
 
 
 def test_dyn_consumed_353280_tokens_and_trainmeter_counted_351744(ours: Checkout, folder: Path) -> None:

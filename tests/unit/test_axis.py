@@ -77,6 +77,14 @@ def test_every_row_read_is_accounted_for() -> None:
     }
 
 
+def test_attempts_say_what_time_went_into_steps_that_were_done_again() -> None:
+    log = raw_log(step=[0, 10, 20, 30, 20, 30, 40], train_loss=[7, 6, 5, 4, 5, 4, 3], elapsed_s=[1, 3, 5, 7, 2, 4, 6])
+    # the last row that counts was logged at 3 s, the last one at 7 s
+    assert [attempt["superseded_s"] for attempt in axis_of(log).meta["attempts"]] == [4, 0]
+    gone = raw_log(step=[5, 10, 0, 10, 20], train_loss=[7, 6, 7, 6, 5], elapsed_s=[1, 3, 1, 3, 5])
+    assert [attempt["superseded_s"] for attempt in axis_of(gone).meta["attempts"]] == [2, 0]
+
+
 def test_attempts_say_what_was_spent_on_steps_that_were_done_again() -> None:
     meta = axis_of(raw_log(step=[0, 10, 20, 30, 20, 30, 40], train_loss=[7, 6, 5, 4, 5, 4, 3])).meta
     # steps 20 to 30, both included, were done twice: 11 steps of 100 tokens

@@ -92,3 +92,46 @@ def test_without_a_pace_there_is_a_reason(columns: dict[str, np.ndarray], reason
 def test_few_rows_have_a_pace_but_no_goodput() -> None:
     keys = {fact["key"] for fact in facts(axis([0.0, 1.0, 2.0]))}
     assert keys == {"tokens_per_s", "elapsed_s"}
+
+
+#: steps 0 to 9 of 2 s after a start of 3 s, then killed; resumed at step 6, 5 steps more
+KILLED = {"superseded_s": 8.0}
+
+
+def resumed(second: list[float]) -> tuple[dict[str, np.ndarray], list[dict[str, float]]]:
+    """Rows that count: 6 of the first attempt (3 s to 13 s), then `second`; the first attempt ended at 21 s."""
+    columns = axis([3 + 2.0 * row for row in range(6)] + second, [0] * 6 + [1] * len(second))
+    return columns, [KILLED, {"superseded_s": 0.0}]
+
+
+@pytest.mark.parametrize(
+    ("clock", "second", "startup", "seconds"),
+    [
+        ("begins at 0 again, 4 s of start-up", [4, 6, 8, 10, 12], 3 + 4, 21 + 12),
+        ("came out of the checkpoint at 13 s", [15, 17, 19, 21, 23], 3, 21 + (23 - 13)),
+        ("never stopped: 30 s between the attempts", [51, 53, 55, 57, 59], 3 + 30, 59),
+    ],
+)
+def test_wall_time_of_all_attempts_is_told_by_the_clock(
+    clock: str, second: list[float], startup: float, seconds: float
+) -> None:
+    columns, attempts = resumed(second)
+    pace, _ = measure(columns, attempts)
+    assert pace is not None
+    assert (pace.startup_s, pace.seconds, pace.lost_s) == (startup, seconds, 8), clock
+    assert pace.tokens_per_s == 50
+    found = gather({}, facts(columns, attempts))
+    parts = {part["name"]: part["s"] for part in found.value("time_parts") or ()}
+    if parts:
+        assert sum(parts.values()) == pytest.approx(seconds)
+
+
+def test_steps_done_again_cost_goodput_and_are_a_part_of_their_own() -> None:
+    columns = axis([1.0 * row for row in range(20)] + [19.5 + row for row in range(20)], [0] * 20 + [1] * 20)
+    found = gather({}, facts(columns, [{"superseded_s": 10.0}, {"superseded_s": 0.0}]))
+    parts = {part["name"]: part for part in found.value("time_parts")}
+    assert (parts["superseded"]["s"], parts["superseded"]["measured"]) == (10, True)
+    assert sum(part["s"] for part in parts.values()) == pytest.approx(found.value("elapsed_s"))
+    assert found.value("goodput") == pytest.approx(parts["compute"]["s"] / found.value("elapsed_s"))
+    unknown = gather({}, facts(columns, [{"superseded_rows": 3, "superseded_s": None}, {"superseded_s": 0.0}]))
+    assert "is not in the log" in unknown.get("elapsed_s").note

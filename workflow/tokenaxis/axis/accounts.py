@@ -58,10 +58,33 @@ def _by_column(joined: Joined, rows: UsableRows, column: np.ndarray, start: np.n
     return np.bincount(attempt, weights=(until - since) * size, minlength=len(start))
 
 
-def describe_attempts(joined: Joined, tokens: np.ndarray) -> list[dict[str, Any]]:
-    """The attempts as docs/artifacts.md describes them, oldest first; `tokens` as from `superseded_tokens`."""
+def superseded_seconds(joined: Joined, rows: UsableRows) -> list[float | None] | None:
+    """Wall time that each attempt spent on steps that a later attempt did again; None where the log has none at all.
+
+    From the attempt's last row that counts (its first row, where none does) to its last row; None for an attempt whose
+    rows do not say.
+    """
+    elapsed = rows.columns.get("elapsed_s")
+    if elapsed is None:
+        return None
+    redone = joined.redone_from <= joined.last_step
+    return [_seconds_lost(joined, elapsed, attempt) if redone[attempt] else 0.0 for attempt in range(len(redone))]
+
+
+def _seconds_lost(joined: Joined, elapsed: np.ndarray, attempt: int) -> float | None:
+    mine = np.flatnonzero((joined.attempt_of_row == attempt) & np.isfinite(elapsed))
+    if not len(mine):
+        return None
+    counting = mine[joined.survived[mine]]
+    spent = float(elapsed[mine[-1]] - elapsed[counting[-1] if len(counting) else mine[0]])
+    return spent if spent >= 0 else None
+
+
+def describe_attempts(joined: Joined, tokens: np.ndarray, seconds: list[float | None] | None) -> list[dict[str, Any]]:
+    """The attempts as docs/artifacts.md describes them, oldest first; `tokens` as from `superseded_tokens`, `seconds`
+    as from `superseded_seconds`."""
     columns = (joined.first_step, joined.last_step, joined.rows, joined.superseded_rows)
-    return [
+    described: list[dict[str, Any]] = [
         {
             "first_step": int(first),
             "last_step": int(last),
@@ -71,6 +94,9 @@ def describe_attempts(joined: Joined, tokens: np.ndarray) -> list[dict[str, Any]
         }
         for first, last, rows, superseded, spent in zip(*columns, tokens, strict=True)
     ]
+    for entry, lost in zip(described, seconds or (), strict=seconds is not None):
+        entry["superseded_s"] = lost
+    return described
 
 
 def attempt_notices(joined: Joined, tokens: np.ndarray) -> list[Notice]:

@@ -91,7 +91,7 @@ def _build(raw: RawLog, declaration: Declaration, name: str, hints: ConventionHi
         "rows": _row_counts(raw, rows, joined, placed.split),
         "bad_lines": [int(line) for line in rows.bad_lines[: accounts.MAX_LINES]],
         "unusable": unusable,
-        "attempts": accounts.describe_attempts(joined, lost),
+        "attempts": accounts.describe_attempts(joined, lost, accounts.superseded_seconds(joined, rows)),
         "superseded_tokens": accounts.number(float(lost.sum())),
         "tokens": _describe_tokens(tokens),
         "batch": {"source": batch.source, "stages": describe_stages(starts, joined.step, tokens.before, batch.per_row)},

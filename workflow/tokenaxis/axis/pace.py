@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
 
@@ -24,10 +24,11 @@ class Pace:
     """How fast a run went.
 
     Attributes:
-        tokens_per_s: over all intervals between rows, pauses included.
+        tokens_per_s: over all intervals between rows of an attempt, pauses included.
         moving_tokens_per_s: exponential moving average at the end (see EMA_WEIGHT), or None for too few rows.
-        seconds: wall time from each attempt's start to its last row, summed.
+        seconds: wall time from each attempt's start to its last row, summed; what attempts lost is part of it.
         startup_s: part of it before the attempts' first rows.
+        lost_s: part of it spent on steps that a later attempt did again.
         pause_s: part of it beyond the median pace in intervals that are pauses; None for too few rows.
     """
 
@@ -35,15 +36,19 @@ class Pace:
     moving_tokens_per_s: float | None
     seconds: float
     startup_s: float
+    lost_s: float
     pause_s: float | None
 
 
-def measure(columns: Mapping[str, np.ndarray]) -> tuple[Pace | None, str | None]:
+def measure(
+    columns: Mapping[str, np.ndarray], attempts: Sequence[Mapping[str, Any]] = ()
+) -> tuple[Pace | None, str | None]:
     """The pace of a run, or (None, reason).
 
     Args:
-        columns: of a token axis (rows,): `tokens` (consumed before the step), `attempt`, `elapsed_s` (wall time since
-            the start of the attempt, NaN where a row has none).
+        columns: of a token axis (rows,): `tokens` (consumed before the step), `attempt`, `elapsed_s` (wall time, NaN
+            where a row has none).
+        attempts: of its metadata; `superseded_s` of each is used.
     """
     import numpy as np
 
@@ -57,31 +62,55 @@ def measure(columns: Mapping[str, np.ndarray]) -> tuple[Pace | None, str | None]
     seconds, gained = np.diff(elapsed)[within], np.diff(tokens)[within]
     if not (seconds > 0).any() or (seconds < 0).any():
         return None, "the wall time does not grow from row to row"
-    starts = np.flatnonzero(np.r_[True, ~within])
-    ends = np.r_[starts[1:] - 1, elapsed.size - 1]
+    lost = {number: float(entry.get("superseded_s") or 0.0) for number, entry in enumerate(attempts)}
+    joints = np.flatnonzero(~within)
+    startup, between = float(elapsed[0]), 0.0
+    for joint in joints:
+        before, first = float(elapsed[joint]), float(elapsed[joint + 1])
+        started, trained = _across(before, before + lost.get(int(attempt[joint]), 0.0), first)
+        startup, between = startup + started, between + trained
+    lost_s = sum(lost.values())
     return (
         Pace(
             tokens_per_s=float(gained.sum() / seconds.sum()),
             moving_tokens_per_s=_moving(seconds, gained),
-            seconds=float(elapsed[ends].sum()),
-            startup_s=float(elapsed[starts].sum()),
+            seconds=startup + between + float(seconds.sum()) + lost_s,
+            startup_s=startup,
+            lost_s=lost_s,
             pause_s=_pauses(seconds, gained),
         ),
         None,
     )
 
 
-def facts(columns: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+def _across(before: float, end: float, first: float) -> tuple[float, float]:
+    """(seconds of start-up, seconds of training) between two attempts, by which clock the log keeps.
+
+    Args:
+        before: wall time of the last row that counts.
+        end: wall time of the same attempt's very last row.
+        first: wall time of the next attempt's first row.
+    """
+    if first >= end > before or (first >= before and end == before):
+        return first - end, 0.0  # one clock all along: the time between the attempts is in it
+    if first >= before:
+        return 0.0, first - before  # the clock came out of the checkpoint and goes on
+    return first, 0.0  # it began at 0 again
+
+
+def facts(columns: Mapping[str, np.ndarray], attempts: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
     """Facts of a token axis' pace, each {key, value, source: "measured", note}; [] where it cannot be measured."""
-    pace, _ = measure(columns)
+    pace, _ = measure(columns, attempts)
     if pace is None:
         return []
+    unknown = any(entry.get("superseded_rows") and entry.get("superseded_s") is None for entry in attempts)
+    whole = "what a later attempt did again " + ("is not in the log" if unknown else "is part of it")
     found: list[tuple[str, Any, str]] = [
         ("tokens_per_s", pace.tokens_per_s, "tokens over wall time between the rows, pauses included"),
-        ("elapsed_s", pace.seconds, "start of each attempt to its last row; what an attempt lost is not in the log"),
+        ("elapsed_s", pace.seconds, f"start of each attempt to its last row; {whole}"),
     ]
     if pace.pause_s is not None and pace.seconds > 0:
-        training = pace.seconds - pace.startup_s - pace.pause_s
+        training = pace.seconds - pace.startup_s - pace.lost_s - pace.pause_s
         found += [
             (
                 "goodput",
@@ -97,11 +126,15 @@ def facts(columns: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
 
 def _parts(pace: Pace, training: float) -> list[dict[str, Any]]:
     reason = "estimated from the gaps between rows"
-    return [
+    parts: list[dict[str, Any]] = [
         {"name": "startup", "label": "Before the first row", "s": pace.startup_s, "measured": True},
         {"name": "compute", "label": "Steps at the median pace", "s": training, "measured": False, "reason": reason},
         {"name": "pauses", "label": "Pauses", "s": pace.pause_s, "measured": False, "reason": reason},
     ]
+    if pace.lost_s > 0:
+        label = "Steps that a later attempt did again"
+        parts.append({"name": "superseded", "label": label, "s": pace.lost_s, "measured": True})
+    return parts
 
 
 def _moving(seconds: np.ndarray, gained: np.ndarray) -> float | None:

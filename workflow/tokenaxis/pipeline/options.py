@@ -1,4 +1,4 @@
-"""What the Snakefile must know of Snakemake's command line while it is parsed, and Snakemake only decides afterwards."""
+"""What the Snakefile must know of Snakemake's command line while it is parsed: Snakemake decides it later."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ STAGES: dict[str, Stage] = {
             "token_axis",
             sections=("token_axis",),
             suffixes=("parquet",),
-            code=(*_BASE, "readers", "axis", *_STORE, "stages/token_axis.py"),
+            code=(*_BASE, "readers", "axis", "facts", "redaction.py", *_STORE, "stages/token_axis.py"),
         ),
         Stage("fits", ("token_axis",), ("fits",), ("json",), code=(*_LAWS, *_STORE, "stages/fits.py")),
         Stage(

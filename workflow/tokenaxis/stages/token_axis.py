@@ -11,6 +11,7 @@ from tokenaxis.axis import build_axis, joining, losses, pace
 from tokenaxis.axis.model import TokenAxis
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError, printable
+from tokenaxis.facts import published
 from tokenaxis.readers.settings_files import facts_in
 from tokenaxis.readers.writers import as_validation, folder_role
 
@@ -60,7 +61,8 @@ def axis_of(root: Path, run: dict[str, Any], tokens_convention: str) -> TokenAxi
     raw = read_run(root, run, declaration)
     axis = build_axis(raw, declaration, printable(run["files"][0]["path"]), tokens_convention)
     axis.meta["run"] = run["name"]
-    axis.meta["facts"] = axis.meta["facts"] + pace.facts(axis.columns)
+    logged = pace.facts(axis.columns, axis.meta["attempts"]) + axis.meta["facts"]  # the log's own word wins a tie
+    axis.meta["facts"] = [*filter(None, map(published, logged))]
     return axis
 
 

@@ -52,6 +52,9 @@ class _Run:
     steps: int = 0
     dp: float = 1.0
     batches: list[tuple[int, float]] = field(default_factory=list)
+    phases: list[tuple[str, float, float]] = field(default_factory=list)  # name, time at its end, seconds
+    stepped: tuple[float, float] | None = None  # times of the first and of the last step record
+    last: float = 0.0  # time of the latest record
     ended: bool = False
 
 
@@ -93,8 +96,49 @@ def read(path: str, declaration: Declaration) -> RawLog:
     if not any(naming.role(value.key, {}) in ("train_loss", "val_loss") for value in run.emitted):
         raise TokenAxisError("has no emitted loss", remedy="emit train_loss or val_loss in the training loop")
     log = records.log(NAME, notices, what="group")
-    log.facts += run.facts
+    log.facts += run.facts + _whole(run)
     return log
+
+
+def _whole(run: _Run) -> list[Fact]:
+    """Facts about the whole run: wall time, whether it ended, and where the time went, as trainmeter's passport has it.
+
+    Time before the first step record is start-up, after the last one it is "after"; phases are taken out of the stretch
+    in which they ended; what is left between the records is computing. Goodput is computing and waiting for data.
+    """
+    if run.start is None:
+        return []
+    elapsed = run.last - run.start
+    note = "trainmeter, run.start to " + ("run.end" if run.ended else "the last record: there is no run.end")
+    found: list[Fact] = [
+        ("elapsed_s", elapsed, "measured", note),
+        ("finished", run.ended, "detected", "trainmeter, whether there is a run.end"),
+    ]
+    if run.stepped is None or elapsed <= 0:
+        return found
+    first, last = run.stepped[0], run.stepped[1] if run.ended else run.last
+    seconds: dict[str, float] = {}
+    left = {"startup": first - run.start, "compute": last - first, "after": run.last - last}
+    data = 0.0
+    for name, time, spent in run.phases:
+        seconds[name] = seconds.get(name, 0.0) + spent
+        stretch = "startup" if time < first else "compute" if time <= last else "after"
+        left[stretch] = max(0.0, left[stretch] - spent)
+        data += spent if name == "data" and stretch == "compute" else 0.0
+    parts = [_part("startup", "Start-up", left["startup"])]
+    parts += [_part(name, name.capitalize(), spent) for name, spent in sorted(seconds.items())]
+    parts.append(_part("compute", "Between step records, less the phases", left["compute"]))
+    if run.ended:
+        parts.append(_part("after", "After the last step record", left["after"]))
+    found.append(("time_parts", parts, "measured", "trainmeter, phases and step records"))
+    goodput = (left["compute"] + data) / elapsed
+    if goodput > 0:
+        found.append(("goodput", goodput, "measured", "trainmeter, computing and data wait over wall time"))
+    return found
+
+
+def _part(name: str, label: str, seconds: float) -> dict[str, Any]:
+    return {"name": name, "label": label, "s": seconds, "measured": True}
 
 
 def _scan(data: bytes) -> _Run:
@@ -116,11 +160,13 @@ def _scan(data: bytes) -> _Run:
 def _take(run: _Run, line: int, record: dict[str, Any], data: dict[str, Any]) -> None:
     kind, rank = record["kind"], record.get("rank") or 0
     time = float(record.get("t") or 0.0)
+    run.last = max(run.last, time)
     if kind == "run.start":
         run.start = time
+        if isinstance(argv := data.get("argv"), list) and all(isinstance(part, str) for part in argv) and argv:
+            run.facts.append(("command", argv, "detected", f"trainmeter, line {line}"))
     elif kind == "run.end":
         run.ended = True
-        _fact(run, line, "elapsed_s", data.get("elapsed_s"), "measured", "run.end")
         _fact(run, line, "exit_status", data.get("exit_status"), "measured", "run.end")
     elif rank != 0:
         return
@@ -134,6 +180,9 @@ def _take(run: _Run, line: int, record: dict[str, Any], data: dict[str, Any]) ->
         if data.get("tokens") is not None:
             run.batches.append((run.steps, float(data["tokens"]) / updates))
         run.steps += updates
+        run.stepped = (time if run.stepped is None else run.stepped[0], time)
+    elif kind == "phase":
+        run.phases.append((str(data["name"]), time, max(0.0, float(data["s"]))))
     elif kind == "metric":
         step = data.get("step")
         step = int(step) if isinstance(step, int | float) and not isinstance(step, bool) else None
