@@ -96,7 +96,7 @@ def sweep(
     """
     if fit_params["law"] == "seed":
         return _seed_sweep(series, params, fit_params, fits)
-    swept = _windows(series, params, fit_params, fits)
+    swept = _windows(series, params, for_loss(fit_params, series.name), fits)
     targets = fits["targets"]
     parts = [_rows(series, swept, target, fits) for target in targets] if swept is not None else []
     verdicts = []

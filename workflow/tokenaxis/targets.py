@@ -26,6 +26,7 @@ __all__ = [
     "answer",
     "auto_targets",
     "choose_loss",
+    "for_loss",
     "series_from",
     "smoothed",
     "tokens_to_step",
@@ -46,8 +47,9 @@ AUTO_BELOW, AUTO_ABOVE = 0.2, 0.3
 def choose_loss(columns: dict[str, np.ndarray], params: dict[str, Any]) -> tuple[str, str]:
     """(column to fit, why). `columns` is a token axis; `params` the `fits` section.
 
-    `auto` prefers the validation loss, whose predictions err three to eight times less, where enough rows of it lie
-    past the fit start, or fewer that are less noisy.
+    `auto` prefers the validation loss, whose predictions err three to eight times less: where enough rows of it lie
+    past the fit start, or fewer that say more than the training loss. From `min_rows` on its drift counts against the
+    training loss; fewer rows than that must say more even if the training loss had nothing but its row-to-row noise.
 
     Raises:
         TokenAxisError: the column asked for is not in the log, or there is no loss at all.
@@ -69,9 +71,15 @@ def choose_loss(columns: dict[str, np.ndarray], params: dict[str, Any]) -> tuple
     rows, fewest = len(used["val_loss"]), params["min_rows"]
     if rows >= OFTEN_ENOUGH * fewest:
         return "val_loss", f"validation loss predicts better, and {rows} rows of it lie past the fit start"
-    if rows >= fewest and _level_error(used["val_loss"]) < TRAIN_DRIFT * _level_error(used["train_loss"]):
+    least, drift = params["min_val_rows"], TRAIN_DRIFT if rows >= fewest else 1.0
+    if rows >= least and _level_error(used["val_loss"]) < drift * _level_error(used["train_loss"]):
         return "val_loss", f"{rows} rows of validation loss past the fit start say more than the noisy training loss"
     return "train_loss", f"only {rows} rows of val_loss lie past the fit start"
+
+
+def for_loss(params: dict[str, Any], loss: str | None) -> dict[str, Any]:
+    """The `fits` section as it holds for a loss: a row of validation loss is a mean over many batches."""
+    return params | {"min_rows": params["min_val_rows"]} if loss == "val_loss" else params
 
 
 def _level_error(loss: np.ndarray) -> float:
@@ -176,6 +184,7 @@ def answer(series: LossSeries, params: dict[str, Any], loss_reason: str = "asked
         params: the `fits` section; `targets` is "auto" or a list of losses.
         loss_reason: why this loss was chosen (see `choose_loss`).
     """
+    params = for_loss(params, series.name)
     fitted, name, law_reason = fit_law(series, params)
     smoother = "seed" if name == "seed" else params["smoother"]
     curve = smoothed(series, smoother, params)

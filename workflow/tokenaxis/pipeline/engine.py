@@ -90,7 +90,8 @@ def settings(config: dict[str, Any], overrides: dict[str, Any], params_file: Pat
     Raises:
         TokenAxisError: a key is unknown, missing or of the wrong type.
     """
-    chosen = _overlaid(params.load_yaml(params_file) or {}, config)
+    given = {key: _typed(value) for key, value in overrides.items() if isinstance(value, dict)}
+    chosen = _overlaid(_overlaid(params.load_yaml(params_file) or {}, config), given)
     if isinstance(chosen.get("sweep"), int | float):
         chosen["sweep"] = str(chosen["sweep"])  # a sweep called 2024 is still a name
     if "sweep" in overrides and "logs" not in overrides and overrides["sweep"] != _default(params_file, "sweep"):
@@ -99,6 +100,22 @@ def settings(config: dict[str, Any], overrides: dict[str, Any], params_file: Pat
         chosen["logs"] = str(chosen["logs"])
     with _files_in_words():
         return params.check(chosen, f"{params_file} or --config", Path("results"))
+
+
+def _typed(value: Any) -> Any:
+    """`--config runs="{shards: 3}"` arrives with "3" as text; -> what params.yaml would make of it."""
+    if isinstance(value, dict):
+        return {key: _typed(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_typed(entry) for entry in value]
+    if not isinstance(value, str):
+        return value
+    import yaml
+
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError:
+        return value
 
 
 def _overlaid(below: Any, above: Any) -> Any:

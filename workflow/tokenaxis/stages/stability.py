@@ -24,7 +24,8 @@ def compute(task: Task) -> str:
     params = fit_params(task.work)
     fits = store.read_json(task.path("json", "fits"))
     if fits["rows"]:
-        report = stability.sweep(load_series(task, params), task.work.params["stability"], params, fits)
+        series = load_series(task, params)
+        report = stability.sweep(series, task.work.params["stability"], params, fits)
     else:
         report = stability.without_rows(fits)
     meta = {"schema": "tokenaxis/stability/1", "run": task.run["id"]}
