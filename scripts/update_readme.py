@@ -2,7 +2,7 @@
 
     make demo && python scripts/update_readme.py [--check]
 
-What stands between `<!-- demo: NAME -->` and `<!-- end -->` is replaced. With --check nothing is written; the exit status
+What stands between `<!-- demo: NAME -->` and `<!-- end -->` is replaced. With --check nothing is written; the status
 is 1 if README.md says something else than the demo does, numbers beyond 1 % included.
 """
 

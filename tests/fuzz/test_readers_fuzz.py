@@ -23,7 +23,7 @@ from tokenaxis.errors import TokenAxisError
 from tokenaxis.readers import json_fast
 
 #: mutated files per seed document in the normal test run
-PER_DOCUMENT = max(1, int(os.environ.get("TOKENAXIS_FUZZ", "2400")) // 32)
+PER_DOCUMENT = max(1, int(os.environ.get("TOKENAXIS_FUZZ", "2400")) // 34)
 NUMBERS = [
     b"1e999",
     b"-1e999",
@@ -177,6 +177,14 @@ DOCUMENTS: dict[str, bytes] = {
         b':::MLLOG {"key": "train_loss", "value": %.3f, "metadata": {"samples_count": %d}}\n' % (4 - n / 50, 32 * n)
         for n in range(40)
     ),
+    "olmo.log": b"".join(
+        b"[2024-04-17 09:42:26] INFO [olmo.train:816, rank=0] [step=%d/900,epoch=0]\n    train/CrossEntropyLoss=%.4f\n"
+        b"    throughput/total_tokens=%d\n" % (n, 4 - n / 50, n * 1024)
+        for n in range(1, 40)
+    ),
+    "nan.jsonl": b"".join(
+        b'{"step": %d, "loss": %s}\n' % (n, b"NaN" if n == 7 else b"%.4f" % (4 - n / 50)) for n in range(40)
+    ),
     "train_loss": b"".join(b"17000000%05d %.4f %d\n" % (n, 4 - n / 50, n) for n in range(40)),
 }
 
@@ -255,7 +263,7 @@ def test_the_undamaged_document_is_read(name: str, tmp_path: Path) -> None:
 def test_a_damaged_log_ends_in_rows_or_in_the_expected_error(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if name.startswith("fast"):
+    if name.startswith(("fast", "nan")):
         monkeypatch.setattr(json_fast, "WORTH", 0)
     path = tmp_path / name
     read = 0

@@ -36,7 +36,21 @@ def trial(run="a", error=0.1, standard_error=0.1, verdict="CONVERGED", held=True
     predicted = None if math.isinf(error) else math.exp(error)
     intervals = {"0.5": held, "0.8": held, "0.9": held}
     return Trial(
-        run, "f", "power", "power", 0.5, 1.5, 2.0, 1.0, predicted, intervals, standard_error, verdict, 0.0, "predicted"
+        run,
+        "f",
+        "train_loss",
+        "power",
+        "power",
+        0.5,
+        1.5,
+        2.0,
+        1.0,
+        predicted,
+        intervals,
+        standard_error,
+        verdict,
+        0.0,
+        "predicted",
     )
 
 
@@ -59,8 +73,8 @@ def test_the_true_loss_is_that_of_the_curve():
 def test_trials_of_a_planted_law_err_little_and_cover(params):
     trials = []
     for seed in range(10):
-        made = backtest.constant_stretch(series(seed=seed))
-        trials += backtest.horizon_trials(f"r{seed}", "f", made, "power", params, 0.25, (1.25, 1.5, 2.0))
+        made = backtest.constant_stretch(backtest.run_of(series(seed=seed), params, f"r{seed}", "f"))
+        trials += backtest.horizon_trials(made, "power", 0.25, (1.25, 1.5, 2.0))
     found = backtest.summarise(trials, 0.25)
     assert found.trials == len(trials) > 60
     assert found.median < 0.08 and found.without == 0.0
@@ -70,25 +84,25 @@ def test_trials_of_a_planted_law_err_little_and_cover(params):
 
 
 def test_hidden_shares_and_targets_lie_in_the_hidden_part(params):
-    trials = list(backtest.hidden_trials("r", "f", series(), "power", params, 0.25, (0.5, 0.3)))
+    trials = list(backtest.hidden_trials(backtest.run_of(series(), params), "power", 0.25, (0.5, 0.3)))
     assert {round(t.hidden, 2) for t in trials} == {0.5, 0.3}
     for t in trials:
         assert t.tokens > (1 - t.hidden) * 3999 * BATCH and t.horizon > 1.0
         assert t.end_error is not None and abs(t.end_error) < 0.05
 
 
-def test_the_constant_stretch_ends_where_the_rate_first_moves():
+def test_the_constant_stretch_ends_where_the_rate_first_moves(params):
     step = np.arange(4000.0)
     lr = np.minimum(np.minimum(1.0, (step + 1) / 100), np.clip((4000 - step) / 1000, 0, 1))
-    stretch = backtest.constant_stretch(series(lr=lr))
+    stretch = backtest.constant_stretch(backtest.run_of(series(lr=lr), params)).longest
     assert 3000 <= stretch.step[-1] <= 3020 + 1  # 2% of the peak is gone after 20 steps of the decay
     assert stretch.lr_schedule["kind"] == "constant"
-    assert backtest.constant_stretch(series(lr=lr[:20], rows=20)) is None
+    assert backtest.constant_stretch(backtest.run_of(series(lr=lr[:20], rows=20), params)) is None
 
 
 def test_the_reference_is_judged_by_its_own_sweep(params):
-    made = backtest.constant_stretch(series(sd=0.001))
-    trials = list(backtest.horizon_trials("r", "f", made, "seed", params, 0.25, (1.5,)))
+    made = backtest.constant_stretch(backtest.run_of(series(sd=0.001), params))
+    trials = list(backtest.horizon_trials(made, "seed", 0.25, (1.5,)))
     assert trials and all(not t.intervals for t in trials)
     assert {t.verdict for t in trials} <= {"CONVERGED", "NOT YET CONVERGED", "NOT ENOUGH DATA"}
 

@@ -15,6 +15,8 @@ from tokenaxis.comparison.model import Sweep
 
 TARGET = 1.8
 
+HORIZONS = (1.25, 1.5, 2.0, 3.0)
+
 
 def crossed(count: int) -> tuple[Answers, list[float]]:
     """(answers of `count` runs that reached TARGET, tokens at their crossings)."""

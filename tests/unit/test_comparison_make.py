@@ -12,8 +12,10 @@ from tokenaxis.comparison import Sweep, console_table, make
 from tokenaxis.comparison.figures import style
 from tokenaxis.comparison.page import run_details
 
-TABLES = [f"{name}.{kind}" for name in ("conventions", "refused", "runs", "targets") for kind in ("csv", "parquet")]
-TABLES += ["targets.md", "targets.tex"]
+NAMES = ["conventions", "critical_batch", "differences", "hindsight", "refused", "runs"]
+NAMES += ["scaling_budgets", "scaling_law", "scaling_points", "targets"]
+TABLES = [f"{name}.{kind}" for name in NAMES for kind in ("csv", "parquet", "md", "tex")]
+OTHERS = ["index.html", "metrics.json", "plots/loss.csv", "plots/stability.csv", "summary.json"]
 FIGURES = ["batch_size", "conventions", "loss", "stability", "targets", "tracks"]
 
 
@@ -30,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
 
 def test_the_documented_files_are_there_and_no_others(made: tuple[Path, dict]) -> None:
     figures = [f"figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "png")]
-    assert sorted(contents(made[0])) == sorted([*TABLES, *figures, "index.html", "summary.json"])
+    assert sorted(contents(made[0])) == sorted([*TABLES, *figures, *OTHERS])
 
 
 def test_two_comparisons_of_the_same_runs_are_the_same_bytes(made: tuple[Path, dict], tmp_path: Path) -> None:
@@ -175,14 +177,17 @@ def test_missing_artifacts_of_a_run_are_gaps_and_no_crash(tmp_path: Path) -> Non
 
 def test_figures_of_an_earlier_comparison_do_not_stay(tmp_path: Path) -> None:
     make(make_sweep(), PARAMS, tmp_path)
-    make(Sweep("tiny-gpt", [make_run("a", targets=())]), {"baseline": None, "figures": ["svg"]}, tmp_path)
+    make(Sweep("tiny-gpt", [make_run("a", targets=())]), PARAMS | {"figures": ["svg"]}, tmp_path)
     left = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert left == ["conventions.svg", "loss.svg", "tracks.svg"]
 
 
 def test_pdf_figures_on_demand(tmp_path: Path) -> None:
-    make(Sweep("s", [make_run("a")]), {"baseline": None, "figures": ["pdf"]}, tmp_path)
-    assert (tmp_path / "figures" / "loss.pdf").read_bytes().startswith(b"%PDF")
+    make(Sweep("s", [make_run("a")]), PARAMS | {"figures": ["pdf"]}, tmp_path)
+    make(Sweep("s", [make_run("a")]), PARAMS | {"figures": ["pdf"]}, tmp_path / "again")
+    once = (tmp_path / "figures" / "loss.pdf").read_bytes()
+    assert once.startswith(b"%PDF") and b"CreationDate" not in once
+    assert once == (tmp_path / "again" / "figures" / "loss.pdf").read_bytes()
     assert not (tmp_path / "figures" / "loss.svg").exists()
 
 

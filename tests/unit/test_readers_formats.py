@@ -297,7 +297,7 @@ def test_both_ways_of_reading_json_lines_agree(tmp_path: Path, monkeypatch: pyte
     text = "".join(json.dumps(row) + "\n" for row in rows) + '{"step": 401, "tra'
     slow = read(tmp_path, text, "run.jsonl")
     monkeypatch.setattr(json_fast, "WORTH", 0)
-    parsed = json_fast.parse(text[: text.rindex("\n") + 1].encode(), {})
+    parsed = json_fast.parse([text[: text.rindex("\n") + 1].encode()], {})
     assert parsed is not None
     fast = read(tmp_path, text, "run.jsonl")
     assert (fast.rows_read, fast.bad_lines, fast.names) == (slow.rows_read, slow.bad_lines, slow.names)

@@ -52,16 +52,16 @@ def js(**values: object) -> str:
 
 def titan(step: int, rank: str = "[rank0]:") -> str:
     return (
-        f"{rank}[titan] 2026-02-24 19:46:17,508 - root - INFO - step: {step:2d}  loss: {loss(step)}  grad_norm: 26.6250  "
-        "memory: 66.91GiB(37.51%)  tps: 10,050  tflops: 314.71  mfu: 13.99%"
+        f"{rank}[titan] 2026-02-24 19:46:17,508 - root - INFO - step: {step:2d}  loss: {loss(step)}  grad_norm: "
+        "26.6250  memory: 66.91GiB(37.51%)  tps: 10,050  tflops: 314.71  mfu: 13.99%"
     )
 
 
 def megatron(step: int, prefix: str = "", tail: str = "") -> str:
     return (
         f"{prefix} iteration {step:8d}/    9000 | consumed samples: {step * 8:12d} | elapsed time per iteration (ms): "
-        f"3649.8 | learning rate: 1.000000E-04 | global batch size:     8 | lm loss: {4 - step / 100:.6E} | loss scale: 1.0 "
-        f"| grad norm: 9.089 | number of skipped iterations:   0 | number of nan iterations:   0 |{tail}"
+        f"3649.8 | learning rate: 1.000000E-04 | global batch size:     8 | lm loss: {4 - step / 100:.6E} | loss "
+        f"scale: 1.0 | grad norm: 9.089 | number of skipped iterations:   0 | number of nan iterations:   0 |{tail}"
     )
 
 
@@ -110,9 +110,9 @@ VARIANTS = [
         + rows(
             20,
             lambda s: (
-                f"10.0.0.1: [2024-01-01 10:00:00,123] [INFO] [logging.py:60:log_dist] [Rank 0] step={s}, skipped=0, "
-                f"lr=[0.0006], mom=[[0.9, 0.95]]\n10.0.0.1: 172.1.1.1:  samples/sec: 41.0 | iteration {s * 10:8d}/  320000 | "
-                f"elapsed time per iteration (ms): 393.1 | learning rate: 6.000E-04 | lm_loss: {4 - s / 100:.6E} | "
+                f"10.0.0.1: [2024-01-01 10:00:00,123] [INFO] [logging.py:60:log_dist] [Rank 0] step={s}, "
+                f"skipped=0, lr=[0.0006]\n10.0.0.1: 172.1.1.1:  samples/sec: 41.0 | iteration {s * 10:8d}/  "
+                f"320000 | elapsed time per iteration (ms): 393.1 | learning rate: 6.0E-04 | lm_loss: {4 - s / 100:.6E} | "
                 "loss scale: 1.0 | number of skipped iterations:   0 |"
             ),
             1,
@@ -407,7 +407,8 @@ def test_a_log_as_its_trainer_writes_it_is_read(variant: Variant, tmp_path: Path
         ("no_loss.csv", "step,accuracy\n" + rows(9, lambda s: f"{s},0.5"), "no loss column"),
         ("no_loss.jsonl", rows(9, lambda s: js(step=s, reward=1.0)), "no loss column"),
         ("headless.csv", rows(9, lambda s: f"{s},3.1,1e-3"), "no header"),
-        ("losses.log", rows(9, lambda s: f"the loss was {loss(s)} this time"), "mentions losses"),
+        ("losses.log", rows(9, lambda s: f"epoch {s}: loss={loss(s)}"), "mentions losses"),
+        ("long.csv", "run,step,loss\n" + rows(9, lambda s: f"{'ab'[s // 5]},{s % 5},3.1"), "several runs"),
         ("header.csv", "step,train_loss,lr\n", "no row"),
         ("runs.csv", "name,final_loss,lr\na,3.1,1e-3\nb,3.0,1e-3\n", None),
         ("eval.json", json.dumps({"eval_loss": 3.1, "accuracy": 0.5}), None),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenaxis.errors import Notice
+from tokenaxis.laws.base import for_loss
 from tokenaxis.laws.steps import tokens_to_step, tokens_to_steps
 from tokenaxis.laws.window_laws import WindowLaws, window_laws
 from tokenaxis.series import LossSeries

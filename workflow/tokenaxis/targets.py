@@ -12,7 +12,7 @@ from tokenaxis.columns import LOSSES
 from tokenaxis.crossing import HALF_WIDTH_DECAY, HALF_WIDTHS, neighbourhood_curve, noise_sd, without_single_rows
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.laws.answers import Answering, FitReport, TargetAnswer
-from tokenaxis.laws.base import Fitted, NotFitted
+from tokenaxis.laws.base import Fitted, NotFitted, for_loss
 from tokenaxis.laws.choice import fit_law
 from tokenaxis.laws.plan import Clock, declared_plan
 from tokenaxis.laws.rate import rate_of
@@ -26,7 +26,6 @@ __all__ = [
     "answer",
     "auto_targets",
     "choose_loss",
-    "for_loss",
     "series_from",
     "smoothed",
     "tokens_to_step",
@@ -75,11 +74,6 @@ def choose_loss(columns: dict[str, np.ndarray], params: dict[str, Any]) -> tuple
     if rows >= least and _level_error(used["val_loss"]) < drift * _level_error(used["train_loss"]):
         return "val_loss", f"{rows} rows of validation loss past the fit start say more than the noisy training loss"
     return "train_loss", f"only {rows} rows of val_loss lie past the fit start"
-
-
-def for_loss(params: dict[str, Any], loss: str | None) -> dict[str, Any]:
-    """The `fits` section as it holds for a loss: a row of validation loss is a mean over many batches."""
-    return params | {"min_rows": params["min_val_rows"]} if loss == "val_loss" else params
 
 
 def _level_error(loss: np.ndarray) -> float:

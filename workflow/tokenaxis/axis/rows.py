@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: whole numbers above this are not exact in float64
 _LARGEST_STEP = 2.0**53
+#: no log is written so rarely, and no batch that is worth a log is so small
+_LEAST_TOKENS = 16_384
 _REMEDY = "declare the column that counts optimizer steps, e.g. `columns: {step: global_step}`"
 
 
@@ -58,12 +60,29 @@ def usable_rows(raw: RawLog) -> UsableRows:
         bad_lines = sorted(bad_lines + lines[~good].tolist())
         whole, lines = step[good].astype(np.int64), lines[good]
         columns = {name: values[good] for name, values in columns.items()}
+    warnings += _not_steps(whole, raw)
     if is_newest_first(whole):
         text = f"the rows go backward from step {whole[0]} to {whole[-1]} (newest first): read in reverse order"
         warnings.append(Notice("newest_first", text))
         whole, lines = whole[::-1], lines[::-1]
         columns = {name: values[::-1] for name, values in columns.items()}
     return UsableRows(whole, columns, lines, bad_lines, warnings)
+
+
+def _not_steps(step: np.ndarray, raw: RawLog) -> list[Notice]:
+    """A step column that counts in thousands from the first row on may hold tokens or samples."""
+    if len(step) < 3 or "tokens" in raw.columns or raw.names.get("step") == raw.names.get("tokens"):
+        return []
+    gaps = np.diff(step)
+    smallest = int(gaps[gaps > 0].min(initial=_LARGEST_STEP))
+    if not _LEAST_TOKENS <= smallest < _LARGEST_STEP or step.min() < smallest or (step % smallest).any():
+        return []
+    own = raw.names.get("step", "step")
+    text = (
+        f"the column {own!r} counts by {smallest:,}: if these are tokens, not optimizer steps, declare "
+        f"`columns: {{tokens: {own!r}}}` and `tokens_per_step:`"
+    )
+    return [Notice("step_may_be_tokens", text)]
 
 
 def _refuse_mostly_bad(step: np.ndarray, good: np.ndarray, lines: np.ndarray) -> None:

@@ -15,7 +15,7 @@ def make(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint: str = "")
 
     Args:
         sweep: the runs' artifacts; token axes are loaded one at a time and only drawn points are kept.
-        params: the section `comparison` of params.yaml (`baseline`, `figures`).
+        params: the section `comparison` of params.yaml.
         out: folder that gets tables, figures/, summary.json and index.html; made if missing.
         fingerprint: of the stage's inputs, kept in summary.json.
 

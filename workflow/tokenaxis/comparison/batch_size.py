@@ -49,12 +49,12 @@ def trade_offs(sweep: Sweep, answers: Answers, most_horizon: float) -> list[Trad
     by_id = {run.id: run for run in sweep.runs}
     found = []
     for target in answers.targets:
-        near = [
-            cell
+        points = [
+            point
             for cell in answers.ranking(target)
-            if (cell.horizon or 1.0) <= most_horizon or cell.status == "reached"
+            if cell.status == "reached" or (cell.horizon or 1.0) <= most_horizon
+            if (point := _point(cell, by_id[cell.run])) is not None
         ]
-        points = [point for cell in near if (point := _point(cell, by_id[cell.run]))]
         if len({point.batch for point in points}) < 2:
             continue
         points.sort(key=lambda point: (point.batch, point.cell.tokens or 0, point.cell.run))

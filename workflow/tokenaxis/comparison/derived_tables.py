@@ -23,6 +23,8 @@ DIFFERENCE_FIELDS = (
     Field("low", "number", "lower end of the difference's interval"),
     Field("high", "number", "upper end of the difference's interval"),
     Field("verdict", "text", "lower | higher | within noise"),
+    Field("run_rate", "number", "learning rate of the run there over its peak"),
+    Field("baseline_rate", "number", "learning rate of the baseline run there over its peak"),
 )
 HINDSIGHT_FIELDS = (
     Field("horizon", "number", "tokens to the target over tokens seen"),

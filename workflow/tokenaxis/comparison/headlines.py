@@ -128,8 +128,8 @@ def _scaling(scaling: Scaling) -> list[str]:
     tokens, n_params = budget.tokens, budget.n_params
     return [
         f"By the scaling law of {plural(len(scaling.used), 'run')}, the best size grows as compute to the power "
-        f"{value:.2f} [{low:.2f}, {high:.2f}]; {flop(budget.flop)} FLOP are best spent on {short(n_params[0])} parameters "
-        f"{interval(*n_params[1:])} and {short(tokens[0])} tokens {interval(*tokens[1:])}."
+        f"{value:.2f} [{low:.2f}, {high:.2f}]; {flop(budget.flop)} FLOP are best spent on {short(n_params[0])} "
+        f"parameters {interval(*n_params[1:])} and {short(tokens[0])} tokens {interval(*tokens[1:])}."
     ]
 
 

@@ -17,9 +17,10 @@ from tokenaxis.comparison.hindsight import hindsight
 from tokenaxis.comparison.matched import differences
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.comparison.options import Options
+from tokenaxis.comparison.plotdata import plot_tables
 from tokenaxis.comparison.quantities import plural
 from tokenaxis.comparison.scaling import Scaling, scaling
-from tokenaxis.comparison.summary import summarise
+from tokenaxis.comparison.summary import metrics, summarise
 from tokenaxis.comparison.tablefiles import csv_bytes, parquet_bytes
 from tokenaxis.comparison.tables import Table, build, in_order
 
@@ -44,6 +45,8 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     summary = summarise(sweep, answers, headlines, fingerprint, past, options.min_runs_per_target)
     tables |= derived_tables.build(gaps, past, found, law)
     _write_tables(out, tables, answers)
+    for table in plot_tables(curves.values(), windows):
+        files.write(out / "plots" / f"{table.name}.csv", csv_bytes(table))
     kinds = options.figures
     palette = style.Palette(highlighted(answers))
     with style.drawing_style():
@@ -68,6 +71,7 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
         inline=inline,
         figure_kinds=kinds,
     )
+    files.write(out / "metrics.json", files.json_bytes(metrics(summary)))
     files.write(out / "index.html", render(material).encode("utf-8"))
     files.write(out / "summary.json", files.json_bytes(summary))  # last: whoever sees it may trust the rest
     return summary

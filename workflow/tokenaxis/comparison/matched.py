@@ -10,6 +10,9 @@ from tokenaxis.comparison.answers import Answers
 from tokenaxis.comparison.curves import Curve, Track
 from tokenaxis.comparison.tables import Table
 
+#: shares of the peak learning rate that differ by more than this belong to different phases of a schedule
+UNEVEN = 0.1
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -20,6 +23,7 @@ class Difference:
         run_tokens, baseline_tokens: where on its own token axis each is read: the farthest place that both reach.
         run_loss, baseline_loss: smoothed losses there.
         difference, low, high: with its interval at the comparison's level.
+        run_rate, baseline_rate: learning rates there over their peaks; None where they are not logged.
     """
 
     run: str
@@ -31,6 +35,14 @@ class Difference:
     difference: float
     low: float
     high: float
+    run_rate: float | None = None
+    baseline_rate: float | None = None
+
+    @property
+    def uneven(self) -> bool:
+        """Whether one schedule is further down than the other: then the difference is partly the schedule's."""
+        known = self.run_rate is not None and self.baseline_rate is not None
+        return known and abs((self.run_rate or 0.0) - (self.baseline_rate or 0.0)) > UNEVEN
 
     @property
     def verdict(self) -> str:
@@ -79,7 +91,17 @@ def _difference(curve: Curve, base: Curve, basis: str, cost: float, level: float
         return None
     half = NormalDist().inv_cdf((1 + level) / 2) * math.hypot(here[1], there[1])
     gap = here[0] - there[0]
-    return Difference(curve.run, basis, tokens, tokens * cost, here[0], there[0], gap, gap - half, gap + half)
+    rates = _rate(curve.lr, tokens), _rate(base.lr, tokens * cost)
+    return Difference(curve.run, basis, tokens, tokens * cost, here[0], there[0], gap, gap - half, gap + half, *rates)
+
+
+def _rate(lr: Track | None, tokens: float) -> float | None:
+    """The learning rate at `tokens` over its peak."""
+    import numpy as np
+
+    if lr is None or not len(lr.value) or lr.value.max() <= 0:
+        return None
+    return float(np.interp(tokens, lr.tokens, lr.value) / lr.value.max())
 
 
 def _read(track: Track, tokens: float) -> tuple[float, float] | None:

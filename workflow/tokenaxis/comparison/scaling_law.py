@@ -178,10 +178,8 @@ def _starts(places: _Places) -> np.ndarray:
     exponents = np.geomspace(0.05, 2.0, GRID)
     alpha, beta = (grid.ravel() for grid in np.meshgrid(exponents, exponents))
     loss = np.exp(places.loss)
-    columns = np.stack(
-        [np.ones((len(alpha), len(loss))), np.exp(-alpha[:, None] * places.size), np.exp(-beta[:, None] * places.tokens)],
-        axis=-1,
-    ) / loss[:, None]  # fmt: skip
+    size, tokens = np.exp(-alpha[:, None] * places.size), np.exp(-beta[:, None] * places.tokens)
+    columns = np.stack([np.ones_like(size), size, tokens], axis=-1) / loss[:, None]
     square = np.einsum("kni,knj->kij", columns, columns) + 1e-10 * np.eye(3)
     linear = np.linalg.solve(square, columns.sum(axis=1)[..., None])[..., 0]
     linear = np.log(np.maximum(linear, 1e-3 * loss.min()))  # a negative share has no logarithm: nearly none of it

@@ -58,6 +58,20 @@ def summarise(
         },
         "hindsight": [asdict(entry) for entry in past],
         "notices": [notice.as_dict() for notice in answers.notices],
+        "min_runs_per_target": min_runs,
+    }
+
+
+def metrics(summary: dict[str, Any]) -> dict[str, Any]:
+    """The few numbers of `summarise` that are worth a line each in `dvc metrics show` and `dvc metrics diff`."""
+    return {
+        "runs": summary["runs"],
+        "refused": len(summary["refused"]),
+        "targets": {
+            name: {key: entry[key] for key in ("best_run", "best_tokens", "reached", "predicted")}
+            for name, entry in summary["targets"].items()
+        },
+        "hindsight_median_error": {f"{entry['horizon']:g}": entry["median_error"] for entry in summary["hindsight"]},
     }
 
 
@@ -107,10 +121,12 @@ def table_text(summary: dict[str, Any], report: str | None = None) -> str:
 
 
 def _shown_targets(summary: dict[str, Any], targets: list[str]) -> list[str]:
-    """The targets that fit, those with most answers first chosen."""
+    """The targets that fit, those with most answers first chosen; no target of a few runs beside those of many."""
     room = (WIDTH - NAME_WIDTH) // CELL_WIDTH
     count = {name: summary["targets"][name]["reached"] + summary["targets"][name]["predicted"] for name in targets}
-    chosen = sorted(targets, key=lambda name: (-count[name], float(name)))[:room]
+    asked = {name: sum(name in cells for cells in summary["cells"].values()) for name in targets}
+    common = [name for name in targets if asked[name] >= summary["min_runs_per_target"]] or targets
+    chosen = sorted(common, key=lambda name: (-count[name], float(name)))[:room]
     return [name for name in targets if name in chosen]
 
 
@@ -149,5 +165,7 @@ def _remarks(summary: dict[str, Any], runs: list[str], targets: list[str], shown
     }
     if shown:
         half = f", ± half of the {100 * min(levels):g}% interval" if levels else ""
-        lines.append(f"~ predicted{half}, never = unreachable, n/a = no answer, - = not asked")
+        lines.append(f"~ predicted{half}, never = unreachable, n/a = no answer")
+        if any(target not in summary["cells"][run] for run in runs for target in shown):
+            lines.append("- not asked: automatic targets lie around where each run stands; fits.targets asks all runs")
     return lines

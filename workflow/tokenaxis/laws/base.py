@@ -100,3 +100,8 @@ class Law:
     citation: str
     fit: Callable[[LossSeries, dict[str, Any]], Fitted | NotFitted]
     symbols: dict[str, str] = field(default_factory=dict)
+
+
+def for_loss(params: dict[str, Any], loss: str | None) -> dict[str, Any]:
+    """The `fits` section as it holds for a loss: a row of validation loss is a mean over many batches."""
+    return params | {"min_rows": params["min_val_rows"]} if loss == "val_loss" else params

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
+
+from tokenaxis.laws.normal import student_two_sided
 
 #: half-width in ln(tokens) over which a crossing is read from noisy rows once the run gets there
 READING = 0.12
 #: least factor on its standard error: drift between the data of two stretches does not show in either
 READING_INFLATION = 1.5
+#: rows up to which drift cannot be seen, and the inflation that is assumed there: the typical one of real curves
+BLIND_ROWS, BLIND_INFLATION = 50, 2.0
 
 
 def block_length(rows: int) -> int:
@@ -42,6 +47,33 @@ def long_run_variance(residual: np.ndarray) -> tuple[float, float]:
     rows = len(residual)
     inflation = variance_inflation(residual)
     return rows / max(rows - 3, 1) * float(residual.var()) * inflation, inflation
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """How much a standard error from few rows understates.
+
+    Attributes:
+        factor: on the standard error, for drift that so few rows cannot show.
+        degrees: degrees of freedom of the noise level, three parameters taken off.
+    """
+
+    factor: float
+    degrees: float
+
+    def half_width(self, level: float, standard_error: float) -> float:
+        """Half of the interval that noise alone gives at a nominal level."""
+        return student_two_sided(level, self.degrees) * self.factor * standard_error
+
+
+def doubt_of(rows: int, inflation: float) -> Doubt:
+    """The doubt about a fit of so many rows, whose noise inflation was found to be `inflation`.
+
+    Up to 50 rows the inflation is at least 2; what is assumed beyond what was found fades with the square of the rows.
+    """
+    assumed = 1.0 + (BLIND_INFLATION - 1.0) * min(1.0, BLIND_ROWS / max(rows, 1)) ** 2
+    worse = max(inflation, assumed)
+    return Doubt(math.sqrt(worse / inflation), max(rows / worse - 3.0, 1.0))
 
 
 def reading_noise(residual_sd: np.ndarray | float, inflation: float, density: float, tokens: np.ndarray) -> np.ndarray:

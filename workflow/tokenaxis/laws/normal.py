@@ -25,3 +25,14 @@ def quantile(probability: float) -> float:
 def two_sided(level: float) -> float:
     """z such that P(|Z| <= z) = level: 1.645 for 0.9."""
     return quantile(0.5 * (1.0 + level))
+
+
+def student_two_sided(level: float, degrees: float) -> float:
+    """t such that P(|T| <= t) = level for Student's t with that many degrees of freedom (at least 1).
+
+    Cornish-Fisher expansion about the normal quantile (Abramowitz and Stegun 1964, 26.7.5): within 2% from 3 degrees on
+    at 90%.
+    """
+    z, degrees = two_sided(level), max(degrees, 1.0)
+    second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
+    return z + (z**3 + z) / (4.0 * degrees) + second / degrees**2

@@ -11,7 +11,7 @@ import numpy as np
 from tokenaxis.errors import Notice
 from tokenaxis.laws import checks
 from tokenaxis.laws.base import TOKEN_UNIT, UNBOUNDED, Fitted, Law, NotFitted, Prediction
-from tokenaxis.laws.noise import reading_error, rows_per_token
+from tokenaxis.laws.noise import Doubt, doubt_of, reading_error, rows_per_token
 from tokenaxis.laws.normal import cumulative, two_sided
 from tokenaxis.laws.rate import SPENT, Rate, rate_of
 from tokenaxis.laws.robust import RobustFit, robust_fit
@@ -216,20 +216,24 @@ class _Answer:
         fitted = self.found.standard_error(target) * stretch
         slope = self.found.law.exponent * (target - self.found.law.irreducible_loss) / stretch
         sd, density = math.sqrt(self.found.variance), rows_per_token(self.series.tokens)
-        noise = math.hypot(fitted, reading_error(sd, self.found.inflation, density, max(tokens, last), slope))
-        by_end = self._reached_by_end(target)
+        reading = reading_error(sd, self.found.inflation, density, max(tokens, last), slope)
+        by_end, doubt = self._reached_by_end(target), self._doubt()
         if ahead <= 0.0:
-            return self._inside(last, noise, tokens, by_end)
-        error = math.hypot(noise, self._model_sd() * math.log(tokens / last))
+            return self._inside(last, math.hypot(doubt.factor * fitted, reading), tokens, by_end)
+        other = max(self._model_sd() * math.log(tokens / last), reading)
+        error = max(doubt.factor * fitted, other)
 
         def interval_at(level: float) -> tuple[float, float | None]:
-            half = two_sided(level) * error
+            half = max(doubt.half_width(level, fitted), two_sided(level) * other)
             return max(tokens * math.exp(-half), last), tokens * math.exp(half) if half < LN_UNBOUNDED else None
 
         low, high = interval_at(self.params["interval_level"])
         return Prediction(
             "predicted", tokens, low, high, standard_error=error, reached_by_end=by_end, interval_at=interval_at
         )
+
+    def _doubt(self) -> Doubt:
+        return doubt_of(len(self.rows.loss), self.found.inflation)
 
     def _model_sd(self) -> float:
         """Model error in ln(tokens) per ln(horizon)."""
@@ -261,9 +265,9 @@ class _Answer:
         ln_x, law = math.log(axis / TOKEN_UNIT), self.found.law
         power = law.coefficient * math.exp(-law.exponent * ln_x)
         gradient = np.array([1.0, power / law.coefficient, -law.exponent * power * ln_x])
-        noise = max(float(gradient @ self.found.covariance @ gradient), 0.0)
+        noise = self._doubt().factor * math.sqrt(max(float(gradient @ self.found.covariance @ gradient), 0.0))
         model = self._model_sd() * law.exponent * power * math.log(end / last)
-        return end, law.irreducible_loss + power, math.sqrt(noise + model * model)
+        return end, law.irreducible_loss + power, max(noise, model)
 
     def _reached_by_end(self, target: float) -> float | None:
         end = self._planned_end()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tokenaxis.laws.base import TOKEN_UNIT, UNBOUNDED
-from tokenaxis.laws.noise import reading_noise, rows_per_token
+from tokenaxis.laws.noise import doubt_of, reading_noise, rows_per_token
 from tokenaxis.laws.normal import two_sided
 from tokenaxis.laws.rate import rate_of
 from tokenaxis.laws.window_rows import noise_inflation, window_rows
@@ -33,6 +33,7 @@ class WindowLaws:
         covariance: (windows, 3, 3) of (L0, A, ln alpha). residual_sd: of a row.
         inflation: of the noise by drift. density: rows per token.
         model_sd: model error in ln(tokens) per ln(horizon). z_score: of the interval.
+        noise_score: (windows,) the same for the standard error, more where a window has few rows.
         rate_constant: the learning rate does not change after warm-up.
     """
 
@@ -49,6 +50,7 @@ class WindowLaws:
     density: float
     model_sd: float
     z_score: float
+    noise_score: np.ndarray
     rate_constant: bool
 
     def predict(self, target: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -65,11 +67,10 @@ class WindowLaws:
             gradient = np.stack([1.0 / (self.exponent * gap), 1.0 / (self.exponent * self.coefficient), -ln_x], axis=1)
             noise = np.maximum(np.einsum("wi,wij,wj->w", gradient, self.covariance, gradient), 0.0)
             stretch = axis / (tokens * np.maximum(self.now, 1e-12))  # d ln X / d ln T
-            noise *= stretch**2
-            noise += (
-                reading_noise(self.residual_sd, self.inflation, self.density, tokens) * stretch / (self.exponent * gap)
-            ) ** 2
-            half = self.z_score * np.sqrt(noise + (self.model_sd * np.log(tokens / self.tokens)) ** 2)
+            reading = reading_noise(self.residual_sd, self.inflation, self.density, tokens)
+            reading *= stretch / (self.exponent * gap)
+            other = np.maximum(self.model_sd * np.log(tokens / self.tokens), reading)
+            half = np.maximum(self.noise_score * np.sqrt(noise) * stretch, self.z_score * other)
             known = (gap > 0) & (ahead > 0) & (tokens < UNBOUNDED * self.tokens)
             low = np.maximum(tokens * np.exp(-half), self.tokens)
             high = np.where(half < math.log(UNBOUNDED), tokens * np.exp(half), np.nan)
@@ -122,8 +123,19 @@ def window_laws(
         density=rows_per_token(series.tokens),
         model_sd=fit_params[planned],
         z_score=two_sided(fit_params["interval_level"]),
+        noise_score=_noise_scores(found.points_weight, noise_inflation(fits), fit_params["interval_level"]),
         rate_constant=rate.constant,
     )
+
+
+def _noise_scores(rows: np.ndarray, inflation: float, level: float) -> np.ndarray:
+    """Factor from a standard error to half of an interval for windows of (windows,) rows."""
+    known: dict[int, float] = {}
+    counts = rows.astype(int).tolist()
+    for count in counts:
+        if count not in known:
+            known[count] = doubt_of(count, inflation).half_width(level, 1.0)
+    return np.array([known[count] for count in counts])
 
 
 def _plain(fits: dict[str, Any]) -> bool:

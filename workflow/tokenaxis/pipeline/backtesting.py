@@ -11,14 +11,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tokenaxis import backtest, readers, targets
 from tokenaxis import params as parameters
-from tokenaxis.axis import build_axis
-from tokenaxis.backtest import Trial
+from tokenaxis.axis import TokenAxis, build_axis
+from tokenaxis.backtest import Run, Trial
+from tokenaxis.columns import LOSSES
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import TokenAxisError, printable
 from tokenaxis.pipeline.target_loss import parse_lr_schedule
-from tokenaxis.series import LossSeries
 from tokenaxis.sweep import declared as declarations
 from tokenaxis.sweep.discover import discover
 
@@ -33,9 +35,9 @@ def run(args: Namespace, say: Callable[[str], None]) -> int:
     params: dict[str, Any] = parameters.validate(parameters.load_yaml(path), "params.schema.json", str(path))
     tolerance = params["stability"]["tolerance"] if args.tolerance is None else args.tolerance
     trials: list[Trial] = []
-    for name, family, series in runs_of(args, params):
+    for found in runs_of(args, params):
         for law in args.law:
-            trials += _of_run(name, family, series, law, params["fits"], tolerance, args)
+            trials += _of_run(found, law, tolerance, args)
     if not trials:
         raise TokenAxisError("no run is long enough to hide its end from a law", remedy="give longer runs")
     if args.json:
@@ -48,29 +50,28 @@ def run(args: Namespace, say: Callable[[str], None]) -> int:
     return 0
 
 
-def runs_of(args: Namespace, params: dict[str, Any]) -> Iterator[tuple[str, str, LossSeries]]:
-    """(name, family = its folder, series) of every run; a run that cannot be used is named on stderr."""
+def runs_of(args: Namespace, params: dict[str, Any]) -> Iterator[Run]:
+    """Every run; its family is its folder. A run that cannot be used is named on stderr."""
     declared = declarations.load(args.sweep) if args.sweep else declarations.SweepDeclaration()
     fits = params["fits"] | ({"loss": args.loss} if args.loss else {})
     for root, path in _files(args.logs, declared, params):
+        name = printable(str(path.relative_to(root.parent if root.parent != Path() else root)))
         try:
             declaration = _declaration(declared.of(str(path.relative_to(root))), args)
             raw = readers.read(str(path), declaration)
             axis = build_axis(raw, declaration, path.name, params["token_axis"]["tokens_convention"])
-            loss, _ = targets.choose_loss(_shortest(axis.columns, args), fits)
-            series = targets.series_from(axis.columns, axis.meta, declaration.as_dict(), loss)
+            targets.choose_loss(axis.columns, fits)
+            yield _run(name, printable(path.parent.name or "."), axis, declaration, fits)
         except TokenAxisError as error:
             print(f"passed over: {error.within(str(path))}", file=sys.stderr)
-            continue
-        name = str(path.relative_to(root.parent if root.parent != Path() else root))
-        yield printable(name), printable(path.parent.name or "."), series
 
 
-def _shortest(columns: dict[str, Any], args: Namespace) -> dict[str, Any]:
-    """The columns up to the earliest cut: a loss that is too sparse there cannot be back-tested."""
-    share = 0.6 / max(HORIZONS) if args.constant else 1.0 - max(args.hide)
-    rows = max(int((columns["tokens"] <= share * columns["tokens"][-1]).sum()), 1)
-    return {name: values[:rows] for name, values in columns.items()}
+def _run(name: str, family: str, axis: TokenAxis, declaration: Declaration, fits: dict[str, Any]) -> Run:
+    """The run with every loss that may be fitted."""
+    wanted = LOSSES if fits["loss"] == "auto" else (fits["loss"],)
+    logged = [loss for loss in wanted if loss in axis.columns and np.isfinite(axis.columns[loss]).any()]
+    losses = {loss: targets.series_from(axis.columns, axis.meta, declaration.as_dict(), loss) for loss in logged}
+    return Run(name, family, losses, axis.columns, fits)
 
 
 def _files(
@@ -97,21 +98,23 @@ def _declaration(declaration: Declaration, args: Namespace) -> Declaration:
     return replace(declaration, **changes)
 
 
-def _of_run(
-    name: str, family: str, series: LossSeries, law: str, fits: dict[str, Any], tolerance: float, args: Namespace
-) -> list[Trial]:
+def _of_run(run: Run, law: str, tolerance: float, args: Namespace) -> list[Trial]:
     if args.plan == "log":
-        series = backtest.with_plan_of_the_log(series)
+        run = replace(run, losses={k: backtest.with_plan_of_the_log(series) for k, series in run.losses.items()})
     elif args.plan == "none":
-        series = replace(series, lr_schedule=None, planned_tokens=None)
+        run = _without_plan(run)
     if args.constant:
-        stretch = backtest.constant_stretch(series)
+        stretch = backtest.constant_stretch(run)
         if stretch is None:
             return []
-        if args.plan == "none":
-            stretch = replace(stretch, lr_schedule=None)
-        return list(backtest.horizon_trials(name, family, stretch, law, fits, tolerance, HORIZONS))
-    return list(backtest.hidden_trials(name, family, series, law, fits, tolerance, args.hide))
+        stretch = _without_plan(stretch) if args.plan == "none" else stretch
+        return list(backtest.horizon_trials(stretch, law, tolerance, HORIZONS))
+    return list(backtest.hidden_trials(run, law, tolerance, args.hide))
+
+
+def _without_plan(run: Run) -> Run:
+    losses = {name: replace(series, lr_schedule=None, planned_tokens=None) for name, series in run.losses.items()}
+    return replace(run, losses=losses)
 
 
 def groups(trials: list[Trial]) -> Iterator[tuple[str, str, list[Trial]]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,59 +17,109 @@ if TYPE_CHECKING:
 
 #: bytes from which the fast way pays: a small file is read before pyarrow.json is imported
 WORTH = 1 << 18
-_THREADS_FROM = 8 << 20
+_THREADS_FROM = 4 << 20
 #: how deep objects inside a record are followed; as records.flatten
 _DEPTH = 4
 
 
+#: literals of Python's json that are none of JSON's, as values; numbers that no log holds stand for them. (Inside text
+#: the replacement changes only the text, which is not looked at.)
+_NAN_LITERAL = re.compile(rb"NaN(?=[ \t]*[,}\]\r])")
+_INFINITY_LITERAL = re.compile(rb"Infinity(?=[ \t]*[,}\]\r])")
+_NAN, _INFINITY = 1.6e308, 1.7e308
+
+
 @dataclass
 class _Column:
-    """A number column: values with NaN where absent, and where it holds something."""
+    """A number column: values (NaN: absent or unusable), where it holds something, and kind -> unusable rows."""
 
     name: str
     values: np.ndarray
     present: np.ndarray
+    unusable: dict[str, np.ndarray]
+    start: int = 0
 
 
-def parse(data: bytes, declared: Mapping[str, str]) -> tuple[Parsed, naming.Naming] | None:
+def parse(blocks: Iterable[bytes], declared: Mapping[str, str]) -> tuple[Parsed, naming.Naming, int] | None:
     """Parse lines that are each one object with numbers under the keys that matter.
 
     Args:
-        data: whole lines, the last one with its line end.
+        blocks: whole lines, one or many to a block, each with its line end.
         declared: canonical name -> the log's own key.
 
     Returns:
-        None when they are not well-formed; nothing is guessed.
+        columns, what they stand for, and the number of lines; None when these are not well-formed: nothing is guessed.
     """
-    if b"NaN" in data or b"Infinity" in data:
-        # not JSON to pyarrow, which would find out after reading all that comes before
-        return None
-    try:
-        table = _read(data)
-        if table is None or table.num_rows != data.count(b"\n"):
+    import numpy as np
+
+    pieces: dict[str, list[_Column]] = {}
+    summaries: list[np.ndarray] = []
+    rows = 0
+    for block in blocks:
+        found = _block(block, rows, declared)
+        if found is None:
             return None
-        return _parse(table, declared)
+        columns, summary = found
+        for column in columns:
+            pieces.setdefault(column.name, []).append(column)
+        summaries.append(summary)
+        rows += len(summary)
+    if not rows:
+        return None
+    joined = [_joined(name, pieces.pop(name), rows) for name in list(pieces)]
+    finished = _finish(joined, np.concatenate(summaries), declared)
+    return None if finished is None else (*finished, rows)
+
+
+def _block(data: bytes, start: int, declared: Mapping[str, str]) -> tuple[list[_Column], np.ndarray] | None:
+    """The columns of some lines, and which of them are summaries; `start` rows come before them."""
+    import numpy as np
+
+    lines = data.count(b"\n")
+    if b"NaN" in data:
+        data = _NAN_LITERAL.sub(b"1.6e308", data)
+    if b"Infinity" in data:
+        data = _INFINITY_LITERAL.sub(b"1.7e308", data)
+    table = _read(data)
+    if table is None or table.num_rows != lines:
+        return None
+    columns: list[_Column] = []
+    summary = np.zeros(lines, bool)
+    try:
+        for name, chunks in _leaves(table):
+            if name in SUMMARY_KEYS:
+                summary |= np.concatenate([~_blank(piece) for piece in chunks])
+            role = naming.role(name, declared)
+            if role is None or all(piece.null_count == len(piece) for piece in chunks):
+                continue
+            column = None if role == "kind" else _numbers(name, chunks)
+            if column is None:
+                return None
+            column.start = start
+            columns.append(column)
     except UnicodeDecodeError:
         # a key that is no UTF-8
         return None
+    return columns, summary
 
 
-def _parse(table: pa.Table, declared: Mapping[str, str]) -> tuple[Parsed, naming.Naming] | None:
+def _joined(name: str, pieces: list[_Column], rows: int) -> _Column:
+    """A column of all blocks; the pieces are given up as they are copied."""
     import numpy as np
 
-    columns: list[_Column] = []
-    summary = np.zeros(table.num_rows, bool)
-    for name, pieces in _leaves(table):
-        if name in SUMMARY_KEYS:
-            summary |= np.concatenate([~_blank(piece) for piece in pieces])
-        role = naming.role(name, declared)
-        if role is None or all(piece.null_count == len(piece) for piece in pieces):
-            continue
-        column = None if role == "kind" else _numbers(name, pieces)
-        if column is None:
-            return None
-        columns.append(column)
-    return _finish(columns, summary, declared)
+    if len(pieces) == 1 and len(pieces[0].values) == rows:
+        return pieces[0]
+    whole = _Column(name, np.full(rows, np.nan), np.zeros(rows, bool), {})
+    kinds: dict[str, list[np.ndarray]] = {}
+    while pieces:
+        piece = pieces.pop(0)
+        end = piece.start + len(piece.values)
+        whole.values[piece.start : end] = piece.values
+        whole.present[piece.start : end] = piece.present
+        for kind, at in piece.unusable.items():
+            kinds.setdefault(kind, []).append(at + piece.start)
+    whole.unusable = {kind: np.concatenate(parts) for kind, parts in kinds.items()}
+    return whole
 
 
 def _finish(
@@ -99,7 +150,11 @@ def _finish(
     keep = np.flatnonzero(~summary & ~passed)
     parsed = Parsed({}, keep + 1)
     for source in found.sources:
-        parsed.values[source.index] = columns[source.index].values[keep]
+        column = columns[source.index]
+        parsed.values[source.index] = column.values if len(keep) == len(summary) else column.values[keep]
+        kinds = {kind: np.flatnonzero(np.isin(keep, rows)) for kind, rows in column.unusable.items()}
+        if kinds:
+            parsed.unusable[source.index] = {kind: rows for kind, rows in kinds.items() if len(rows)}
     notice = passed_notice(int(passed.sum()), int(summary.sum()), "record")
     parsed.notices += [] if notice is None else [notice]
     return parsed, found
@@ -163,4 +218,8 @@ def _numbers(name: str, pieces: list[pa.Array]) -> _Column | None:
     values[blank] = np.nan
     if not np.isfinite(values[~blank]).all():
         return None
-    return _Column(name, values, ~blank)
+    kinds = {kind: np.flatnonzero(np.abs(values) == mark) for kind, mark in (("nan", _NAN), ("inf", _INFINITY))}
+    kinds = {kind: rows for kind, rows in kinds.items() if len(rows)}
+    for rows in kinds.values():
+        values[rows] = np.nan
+    return _Column(name, values, ~blank, kinds)

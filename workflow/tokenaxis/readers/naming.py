@@ -29,6 +29,8 @@ _LIKELY = (
     re.compile(r"loss|nll|entropy|(?:^|_)ce(?:$|_)|bpb|perplexity", re.IGNORECASE),
     re.compile(r"step|iter|update|batch|samples|(?:^|_)it(?:$|_)|^[nit]$|epoch", re.IGNORECASE),
 )
+#: what loggers wrap their metrics in: {"metrics": {"train": {"loss": ...}}}
+_WRAPPERS = re.compile(r"^(?:metrics?|scalars?|logs?|stats|results?|summary)_")
 _KIND_NAMES = frozenset(("type", "split", "phase", "mode", "set", "stage", "kind", "event", "partition"))
 #: words in a `type` column -> the loss that such a row holds
 KINDS = {"train": "train_loss", "training": "train_loss"}
@@ -160,7 +162,7 @@ def _quoted(name: str) -> str:
 
 def _meaning(key: str) -> tuple[str, int, float] | None:
     """(canonical name, rank, units per canonical unit) of a normalised name."""
-    hit = _ALIASES.get(key)
+    hit = _ALIASES.get(key) or _ALIASES.get(_WRAPPERS.sub("", key))
     if hit is not None:
         return (*hit, 1.0)
     if key.endswith(_SUFFIXES):

@@ -50,7 +50,19 @@ def group(seen: Sequence[Seen], declared: SweepDeclaration, extent_of: ExtentOf)
             by_format.setdefault("", []).append(file)
     for name, files in by_format.items():
         groups += _by_attempt(files, extent_of) if name == "" else _BY_FORMAT.get(name, _by_part)(files)
-    return sorted(groups, key=lambda group: group.key)
+    return _with_own_names(sorted(groups, key=lambda group: (group.key, group.format)))
+
+
+def _with_own_names(groups: list[Group]) -> list[Group]:
+    """Runs of one name (a file and a folder's run that is called like it) told apart by their formats, or by number."""
+    taken: set[str] = set()
+    for number, one in enumerate(groups):
+        if one.key in taken:
+            own = f"{one.key}/{one.format}"
+            own = own if own not in taken else f"{own}/{number}"
+            groups[number] = one = replace(one, key=own, name=f"{one.name} ({one.format})")
+        taken.add(one.key)
+    return groups
 
 
 def _alone(file: Seen, because: str | None = None) -> list[Group]:

@@ -142,7 +142,7 @@ def _level(answers: Answers) -> float | None:
 
 def _caption(answers: Answers, drawn: list[Curve], outside: int) -> str:
     names = sorted({(curve.loss_name or "").replace("_", " ") for curve in drawn})
-    text = f"Smoothed {' or '.join(names)} in nats per token (thick: a local line over ±10% of the tokens"
+    text = f"Smoothed {' or '.join(names)} in nats per token (thick: a local line over the tokens nearby"
     text += "; faint: as logged, thinned to the extremes of each pixel column)." if len(drawn) <= MOST_RAW else ")."
     text += " Dashed lines are targets. A filled mark is a crossing inside the log, an open mark a predicted one, a bar"
     text += " its interval."

@@ -43,10 +43,10 @@ def draw(scaling: Scaling) -> Drawing | None:
     caption = (
         f"L(N, D) = E + A/N^α + B/D^β, fitted to the {len(used)} runs' last smoothed losses (Hoffmann et al. 2022). "
         "Left: the runs and the law, a colour per size. Middle: lines of equal loss (nats per token); the dashed line "
-        "is the best split of compute, dotted lines are equal compute, 6·N·D. Right: loss against size at equal compute; "
-        "a mark is the best size, its bar the interval; the thin lines lie beyond the sweep's largest run."
+        "is the best split of compute, dotted lines are equal compute, 6·N·D. Right: loss against size at equal "
+        "compute; a mark is the best size, its bar the interval; the thin lines lie beyond the sweep's largest run."
     )
-    alt = "Three charts of a scaling law: fit against runs, lines of equal loss over size and tokens, loss at equal compute"
+    alt = "Three charts of a scaling law: runs and fit, equal loss, and loss against size at equal compute"
     return Drawing("scaling", "Scaling in size and tokens", caption, alt, figure)
 
 
@@ -90,7 +90,7 @@ def _iso_loss_panel(axes: Axes, law: ScalingLaw, scaling: Scaling, colours: dict
         own = [point for point in used if point.n_params == size]
         axes.plot([size] * len(own), [point.tokens or 0.0 for point in own], MARKERS[index % len(MARKERS)],
                   color=colour, markersize=4, zorder=3)  # fmt: skip
-    token_axis(axes.xaxis, *size_ends, "parameters N (logarithmic)", most=4)
+    token_axis(axes.xaxis, *size_ends, "parameters N (logarithmic)", most=3)
     token_axis(axes.yaxis, *token_ends, "tokens D (logarithmic)", most=6)
     axes.set_title("Equal loss")
 

@@ -11,6 +11,7 @@ from tokenaxis.comparison.hindsight import Hindsight
 from tokenaxis.comparison.matched import Difference
 from tokenaxis.comparison.model import RunResult
 from tokenaxis.comparison.page.names import anchor, label
+from tokenaxis.comparison.scaling import PARAMETER_FIELDS, Budget, Scaling
 from tokenaxis.comparison.tables import flops_field
 
 if TYPE_CHECKING:
@@ -42,8 +43,17 @@ def difference_view(entry: Difference) -> dict[str, Any]:
         "baseline": f"{entry.baseline_loss:.4f}",
         "difference": f"{entry.difference:+.4f} [{entry.low:+.4f}, {entry.high:+.4f}]",
         "sort": repr(entry.difference),
+        "rates": _rates(entry),
+        "uneven": entry.uneven,
         "verdict": entry.verdict,
     }
+
+
+def _rates(entry: Difference) -> str:
+    rates = (entry.run_rate, entry.baseline_rate)
+    if rates == (None, None):
+        return q.MISSING
+    return ", ".join(q.MISSING if rate is None else f"{100 * rate:.0f}%" for rate in rates)
 
 
 def trade_off_view(entry: TradeOff) -> dict[str, Any]:
@@ -59,6 +69,49 @@ def trade_off_view(entry: TradeOff) -> dict[str, Any]:
         "points": critical.points,
         "runs": ", ".join(point.cell.run for point in entry.used),
         "reason": critical.reason or "",
+    }
+
+
+def scaling_view(scaling: Scaling) -> dict[str, Any]:
+    """Parameters and budgets in words; only a reason where there is no law."""
+    parameters = [
+        (_greek(PARAMETER_FIELDS[name][0]), PARAMETER_FIELDS[name][1], f"{value:.4g} [{low:.4g}, {high:.4g}]")
+        for name, (value, low, high) in scaling.parameters.items()
+    ]
+    return {
+        "reason": scaling.reason,
+        "caution": scaling.caution,
+        "level": q.percent(scaling.level),
+        "runs": len(scaling.used),
+        "sizes": len({point.n_params for point in scaling.used}),
+        "loss": (scaling.loss_name or "loss").replace("_", " "),
+        "size_fact": scaling.size_fact,
+        "residual": _root_mean_square(scaling),
+        "parameters": parameters,
+        "budgets": [_budget_view(budget) for budget in scaling.budgets],
+        "left_out": [(point.run, point.reason) for point in scaling.points if point.reason],
+    }
+
+
+def _greek(name: str) -> str:
+    return name.replace("alpha", "α").replace("beta", "β")
+
+
+def _root_mean_square(scaling: Scaling) -> str:
+    if scaling.fit is None:
+        return ""
+    return f"{100 * float((scaling.fit.residual**2).mean()) ** 0.5:.2g}%"
+
+
+def _budget_view(budget: Budget) -> dict[str, str]:
+    value, low, high = budget.loss
+    return {
+        "flop": q.flop(budget.flop),
+        "beyond": f"{q.times(budget.beyond)}, extrapolated" if budget.beyond > 1 else q.times(budget.beyond),
+        "n_params": f"{q.short(budget.n_params[0])} {q.interval(*budget.n_params[1:])}",
+        "tokens": f"{q.short(budget.tokens[0])} {q.interval(*budget.tokens[1:])}",
+        "per_parameter": f"{budget.tokens[0] / budget.n_params[0]:.3g}",
+        "loss": f"{value:.3f} [{low:.3f}, {high:.3f}]",
     }
 
 

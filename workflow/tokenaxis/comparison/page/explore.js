@@ -66,7 +66,8 @@
     return Object.assign({
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest", dragmode: "zoom",
       font: { family: css("font"), size: innerWidth < 640 ? 11 : 13, color: css("ink") },
-      margin: { l: 64, r: 16, t: 12, b: 52 }, xaxis: Object.assign({}, line, xaxis), yaxis: Object.assign({}, line, yaxis),
+      margin: { l: 64, r: 16, t: 34, b: 52 }, xaxis: Object.assign({}, line, xaxis), yaxis: Object.assign({}, line, yaxis),
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: css("muted"), activecolor: css("ink") },
       hoverlabel: { bgcolor: css("raised"), bordercolor: css("muted"), font: { color: css("ink") }, namelength: -1 },
       legend: innerWidth < 640 ? { orientation: "h", y: -0.25, yanchor: "top" } : { font: { size: 12 }, itemsizing: "constant" },
     }, more);

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from tokenaxis.comparison import quantities as q
 from tokenaxis.comparison.answers import Answer
+from tokenaxis.comparison.curves import Curve
 from tokenaxis.comparison.model import RunResult
-from tokenaxis.comparison.page.comparisons import conventions_view, difference_view, hindsight_view, trade_off_view
+from tokenaxis.comparison.page.comparisons import (
+    conventions_view,
+    difference_view,
+    hindsight_view,
+    scaling_view,
+    trade_off_view,
+)
 from tokenaxis.comparison.page.names import anchor, label
 from tokenaxis.comparison.page.plotting import payload, plotly_source
 from tokenaxis.comparison.page.run_details import run_row
@@ -55,14 +62,15 @@ def context(material: Material) -> dict[str, Any]:
         "headlines": material.headlines,
         "notices": [notice.message for notice in answers.notices],
         "figures": {drawing.name: _figure(material, drawing) for drawing in material.drawings},
-        "targets": [q.target(target) for target in answers.targets],
-        "target_rows": [_target_row(material, run, hours) for run in runs],
+        **_matrices(material, runs, hours),
         "level": _level(material),
         "baseline": answers.baseline,
         "baseline_reason": answers.baseline_reason,
         "verdicts": VERDICTS,
         "hindsight": [hindsight_view(entry) for entry in material.hindsight],
         "differences": [difference_view(entry) for entry in material.differences],
+        "scaling": scaling_view(material.scaling),
+        "batch_fitted": any(entry.critical.batch for entry in material.trade_offs),
         "trade_offs": [trade_off_view(entry) for entry in material.trade_offs],
         "conventions": conventions_view(material, runs),
         "run_rows": [run_row(material, run, row) for run, row in zip(runs, material.tables["runs"].rows, strict=True)],
@@ -74,8 +82,7 @@ def context(material: Material) -> dict[str, Any]:
 
 
 def _files_of(table: str) -> list[str]:
-    kinds = ("csv", "parquet", "md", "tex") if table == "targets" else ("csv", "parquet")
-    return [f"{table}.{kind}" for kind in kinds]
+    return [f"{table}.{kind}" for kind in ("csv", "parquet", "md", "tex")]
 
 
 def _counts(material: Material) -> list[tuple[str, str]]:
@@ -110,12 +117,36 @@ def _level(material: Material) -> str:
     return " or ".join(q.percent(level) for level in levels)
 
 
-def _target_row(material: Material, run: RunResult, hours: dict[tuple[str, float], float | None]) -> dict[str, Any]:
+def _matrices(
+    material: Material, runs: list[RunResult], hours: dict[tuple[str, float], float | None]
+) -> dict[str, Any]:
+    """The table of runs and targets, and a second one of the targets that too few runs were asked for."""
     answers = material.answers
-    cells = [
-        _cell(answers.cells.get((run.id, target)), target, hours.get((run.id, target)), answers.baseline)
-        for target in answers.targets
-    ]
+    asked = {target: sum((run, target) in answers.cells for run in answers.runs) for target in answers.targets}
+    main = [target for target, count in asked.items() if count >= min(material.min_runs, len(runs))]
+    main = main or list(answers.targets)  # every run was asked for something else
+    rest = [target for target in answers.targets if target not in main]
+    concerned = [run for run in runs if any((run.id, target) in answers.cells for target in rest)]
+    return {
+        "targets": [q.target(target) for target in main],
+        "target_rows": [_target_row(material, run, main, hours) for run in runs],
+        "more_targets": [q.target(target) for target in rest],
+        "more_rows": [_target_row(material, run, rest, hours) for run in concerned],
+        "sparse": any((run.id, target) not in answers.cells for run in runs for target in main),
+    }
+
+
+def _target_row(
+    material: Material, run: RunResult, targets: list[float], hours: dict[tuple[str, float], float | None]
+) -> dict[str, Any]:
+    answers = material.answers
+    cells = []
+    for target in targets:
+        cell = answers.cells.get((run.id, target))
+        if cell is None:
+            cells.append(_not_asked(material.curves[run.id], target))
+        else:
+            cells.append(_cell(cell, hours.get((run.id, target)), answers.baseline))
     return {
         "run": run.id,
         "label": label(run.id),
@@ -127,15 +158,21 @@ def _target_row(material: Material, run: RunResult, hours: dict[tuple[str, float
     }
 
 
-def _cell(cell: Answer | None, target: float, hours: float | None, baseline: str | None) -> dict[str, Any]:
-    if cell is None:
-        return {
-            "status": "not_asked",
-            "word": q.MISSING,
-            "sort": "",
-            "lines": [],
-            "title": "not a target of this run",
-        }
+def _not_asked(curve: Curve, target: float) -> dict[str, Any]:
+    """Why a run has nothing to say about a target of other runs: automatic targets lie around where it stands."""
+    word, why = "not asked", "this target is not one of the run's"
+    if len(curve.smooth.value):
+        low, high = float(curve.smooth.value.min()), float(curve.smooth.value.max())
+        if target > high:
+            word, why = "starts below", "the run's first logged losses lie below this target already"
+        elif target > low:
+            word, why = "passed early", "the run passed this loss long before its end: not one of its automatic targets"
+        else:
+            word, why = "too far", "too far below the run's last loss to be one of its automatic targets"
+    return {"status": "not_asked", "word": word, "sort": "", "lines": [], "title": f"{why}; fits.targets asks all runs"}
+
+
+def _cell(cell: Answer, hours: float | None, baseline: str | None) -> dict[str, Any]:
     if not cell.answered:
         return {"status": cell.status, "word": STATUS_WORDS[cell.status], "sort": "", "lines": [],
                 "reason": cell.reason or cell.verdict_reason, "title": cell.reason or ""}  # fmt: skip
@@ -147,11 +184,7 @@ def _cell(cell: Answer | None, target: float, hours: float | None, baseline: str
     place += [q.duration(hours * 3600)] if hours is not None else []
     lines = [" · ".join(place)] if place else []
     if cell.ratio is not None and cell.run != baseline:
-        lines.append(
-            f"{q.times(cell.ratio)} {q.times_interval(cell.ratio_low, cell.ratio_high)} baseline".replace("  ", " ")
-        )
-    if cell.status == "predicted" and cell.horizon:
-        lines.append(f"{q.times(cell.horizon)} the tokens seen")
+        lines.append(f"{q.times(cell.ratio)} baseline {q.times_interval(cell.ratio_low, cell.ratio_high)}".rstrip())
     return {
         "status": cell.status,
         "word": STATUS_WORDS[cell.status],
@@ -160,6 +193,7 @@ def _cell(cell: Answer | None, target: float, hours: float | None, baseline: str
         "interval": q.interval(cell.low, cell.high),
         "title": title,
         "lines": lines,
+        "horizon": q.times(cell.horizon) if cell.status == "predicted" and cell.horizon else "",
         "verdict": cell.verdict if cell.verdict and cell.verdict != "REACHED" else None,
         "verdict_reason": cell.verdict_reason or "",
         "crossed_back": cell.crossed_back,

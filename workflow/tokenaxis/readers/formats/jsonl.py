@@ -8,19 +8,23 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers import json_fast, naming
 from tokenaxis.readers.base import RawLog, Reader, Sample
-from tokenaxis.readers.content import Content, read_content
+from tokenaxis.readers.content import Content, read_content, stays_on_disk
 from tokenaxis.readers.records import Records, flatten, is_number
 from tokenaxis.readers.table.finish import finish
 
 NAME = "jsonl"
 _KEY = re.compile(rb'"((?:[^"\\]|\\.){1,80})"\s*:')
 _LINES_NAME = re.compile(r"\.(jsonl|ndjson|log|txt)(\.gz)?$", re.IGNORECASE)
+#: bytes that are parsed at a time
+_BLOCK = 8 << 20
 #: lines at the top that are looked at
 _LOOK = 40
 
@@ -89,42 +93,77 @@ def read(path: str, declaration: Declaration) -> RawLog:
     Raises:
         TokenAxisError: no record has a step and a loss.
     """
-    content = read_content(path)
-    if len(content.data) >= json_fast.WORTH:
-        log = _read_fast(content, declaration)
-        if log is not None:
-            return log
-    return _read_slow(content, declaration)
+    if stays_on_disk(path):
+        content, source = Content(b""), _Lines(path)
+        worth = True
+    else:
+        content = read_content(path)
+        source, worth = _Lines(content.data), len(content.data) >= json_fast.WORTH
+    log = _read_fast(source, content, declaration) if worth else None
+    return _read_slow(source, content, declaration) if log is None else log
 
 
-def _read_fast(content: Content, declaration: Declaration) -> RawLog | None:
+@dataclass
+class _Lines:
+    """The lines of a log, in memory or in a file that stays on disk.
+
+    Attributes:
+        source: the content, or the path of the file that holds just it.
+        ends_whole: the last line has a line end; known once the lines, or blocks, were gone through.
+        rest: what follows the last line end, after `blocks`.
+    """
+
+    source: bytes | str
+    ends_whole: bool = True
+    rest: bytes = b""
+
+    def blocks(self) -> Iterator[bytes]:
+        """Whole lines, _BLOCK bytes or so at a time."""
+        rest = b""
+        with self._opened() as stream:
+            while block := stream.read(_BLOCK):
+                block = rest + block
+                end = block.rfind(b"\n") + 1
+                if not end and len(block) > 4 * _BLOCK:
+                    end = len(block)  # no lines at all: whoever reads this finds that out
+                rest = block[end:]
+                if end:
+                    yield block[:end]
+        if rest.rstrip(b" \t\r\0").endswith(b"}"):
+            yield rest + b"\n"  # whole, as some writers end without a line end
+            rest = b""
+        self.rest = rest
+
+    def numbered(self) -> Iterator[tuple[int, bytes]]:
+        """(1-based number, line with its end)."""
+        with self._opened() as stream:
+            line = b"\n"
+            for number, line in enumerate(stream, 1):
+                yield number, line
+        self.ends_whole = line.endswith(b"\n")
+
+    def _opened(self) -> BinaryIO:
+        return io.BytesIO(self.source) if isinstance(self.source, bytes) else open(self.source, "rb")
+
+
+def _read_fast(source: _Lines, content: Content, declaration: Declaration) -> RawLog | None:
     """The log by pyarrow.json; None when a line but the last is no plain object."""
-    data, torn = content.data, None
-    if not data.endswith(b"\n"):
-        start = data.rfind(b"\n") + 1
-        torn = data[start:]
-        data = data[:start]
-    parsed = json_fast.parse(data, declaration.columns)
+    parsed = json_fast.parse(source.blocks(), declaration.columns)
     if parsed is None:
         return None
-    columns, found = parsed
+    columns, found, lines = parsed
     columns.notices[:0] = content.notices
-    if torn is not None and torn.strip(b" \t\r\0"):
-        if torn.rstrip().endswith(b"}"):
-            # whole, as some writers end without a line end
-            return None
-        line = data.count(b"\n") + 1
-        columns.bad_lines.append(line)
-        columns.notices.append(_torn(line))
+    if source.rest.strip(b" \t\r\0"):
+        columns.bad_lines.append(lines + 1)
+        columns.notices.append(_torn(lines + 1))
     return finish(columns, found, NAME)
 
 
-def _read_slow(content: Content, declaration: Declaration) -> RawLog:
+def _read_slow(source: _Lines, content: Content, declaration: Declaration) -> RawLog:
     records = Records(declaration.columns)
     decode = json.JSONDecoder().decode
-    ends_whole = content.data.endswith(b"\n")
     line, bad_last = 0, False
-    for line, raw in enumerate(io.BytesIO(content.data), 1):
+    for line, raw in source.numbered():
         text = raw.strip(b" \t\r\n\0,")
         if not text:
             continue
@@ -142,9 +181,10 @@ def _read_slow(content: Content, declaration: Declaration) -> RawLog:
         else:
             records.bad_lines.append(line)
     notices = list(content.notices)
-    if bad_last and not ends_whole:
+    torn = bad_last and not source.ends_whole
+    if torn:
         notices.append(_torn(line))
-    middle = len(records.bad_lines) - (1 if bad_last and not ends_whole else 0)
+    middle = len(records.bad_lines) - torn
     if middle:
         shown = ", ".join(str(bad) for bad in records.bad_lines[:5])
         notices.append(Notice("not_json", f"{middle} lines are no JSON object and were left out (lines {shown})"))

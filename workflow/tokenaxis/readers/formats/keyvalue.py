@@ -21,11 +21,14 @@ from tokenaxis.readers.records import Records
 from tokenaxis.readers.textlog import line_of
 
 NAME = "key-value"
-_NUMBER = r"[-+]?(?:\d(?:[\d,_]*\d)?\.?\d*(?:e[-+]?\d+)?|\.\d+|nan|inf(?:inity)?)"
+_NUMBER = (
+    r"(?:\d{1,3} days?, )?\d{1,6}:\d\d(?::\d\d(?:\.\d+)?)?"
+    r"|[-+]?(?:\d(?:[\d,_]*\d)?\.?\d*(?:e[-+]?\d+)?|\.\d+|nan|inf(?:inity)?)"
+)
 _PAIR = re.compile(
     r"(?<![\w.])([A-Za-z_][\w/.\-]*(?: (?:loss|step|rate|norm|tokens|lr|train|val|valid))?)"
     r"[\"']?(?: *[:=] *| +)\[?[\"']?"
-    rf"({_NUMBER})([KMBT]?)(?:/\d+)?(?![\w.])",
+    rf"({_NUMBER})(K|M|B|T|ms|s|min|h)?(?:/\d+)?(?![\w.])",
     re.IGNORECASE,
 )
 _CANDIDATE = re.compile(rb"(?mi)^(?=[^\n]{0,400}(?:step|iter|update))(?=[^\n]{0,400}loss)[^\n]+")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from tokenaxis.columns import normalise
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers import cells, naming
@@ -13,15 +14,15 @@ from tokenaxis.readers.content import Content, read_content, stays_on_disk
 from tokenaxis.readers.recognition import is_binary
 from tokenaxis.readers.table import fast, slow
 from tokenaxis.readers.table.body import Body
-from tokenaxis.readers.table.dialect import Dialect, detect, torn_tail
+from tokenaxis.readers.table.dialect import Dialect, detect, split, torn_tail
 from tokenaxis.readers.table.finish import finish
 
 NAME = "table"
 #: bytes of a file in which its header is looked for, and of its end in which a torn line is
 _HEAD, _TAIL = 1 << 20, 1 << 16
 _TABLE_NAME = re.compile(r"\.(csv|tsv)(\.gz)?$", re.IGNORECASE)
-#: of a cell that could be a name rather than a value
-_WORD = re.compile(r"[A-Za-z_]")
+#: columns that say which run a row is of
+_RUN_COLUMN = re.compile(r"run(?:_?(?:id|name|nr|number))?|(?:experiment|exp|trial)(?:_?(?:id|name))?|seed")
 
 
 def _looked(sample: Sample) -> tuple[Dialect, naming.Naming] | None:
@@ -41,7 +42,7 @@ def sniff(sample: Sample) -> int:
     if looked is None:
         return 0
     dialect, found = looked
-    if not (found.has_step() and found.has_loss()):
+    if not (found.has_step() and found.has_loss()) or _several_runs(dialect, sample) is not None:
         return 0
     if not dialect.rows:
         return 0 if sample.whole or dialect.delimiter == " " else 60
@@ -50,6 +51,31 @@ def sniff(sample: Sample) -> int:
         if len(row) == len(dialect.names) and _is_number(row[step], dialect):
             return 80 if dialect.delimiter != " " else 60
     return 60 if _TABLE_NAME.search(sample.name) else 0
+
+
+def _is_value(text: str) -> bool:
+    """Whether a header's cell is a number, or blank, rather than a name."""
+    try:
+        float(text or "0")
+    except ValueError:
+        return False
+    return True
+
+
+def _several_runs(dialect: Dialect, sample: Sample) -> TokenAxisError | None:
+    """The refusal of a table in which a column says which run a row is of, and names more than one."""
+    for index, name in enumerate(dialect.names):
+        if _RUN_COLUMN.fullmatch(normalise(name)) is None or name in sample.columns.values():
+            continue
+        last = sample.tail.rstrip(b"\r\n\0 ").rsplit(b"\n", 1)[-1].decode("utf-8", "replace")
+        seen = [*dialect.rows, split(last, dialect.delimiter)] if last else dialect.rows
+        runs = list(dict.fromkeys(row[index].strip() for row in seen if len(row) == len(dialect.names)))
+        if len(runs) > 1:
+            return TokenAxisError(
+                f"holds several runs, which its column {name!r} tells apart ({runs[0]!r}, {runs[1]!r}, ...)",
+                remedy="write each run to a file of its own",
+            )
+    return None
 
 
 def _is_number(text: str, dialect: Dialect) -> bool:
@@ -73,7 +99,7 @@ def lacks(sample: Sample) -> TokenAxisError | None:
     named = _TABLE_NAME.search(sample.name) is not None
     if not named and (dialect.delimiter == " " or not (found.has_step() and found.has_loss())):
         return None
-    if named and not any(_WORD.search(name) for name in dialect.names):
+    if named and all(_is_value(name) for name in dialect.names):
         return TokenAxisError("has no header line", remedy="give its columns names: step,train_loss,...")
     if not found.has_step() and not found.has_loss():
         return None
@@ -81,6 +107,9 @@ def lacks(sample: Sample) -> TokenAxisError | None:
         return naming.missing_column("step", dialect.names)
     if not found.has_loss():
         return naming.missing_column("train_loss", dialect.names)
+    several = _several_runs(dialect, sample)
+    if several is not None:
+        return several
     if not dialect.rows and sample.whole:
         return TokenAxisError("has a header and no row: no data", remedy="remove it, or wait until it holds rows")
     return None
