@@ -1,10 +1,11 @@
 """Planted truths and speed: what the laws claim, measured.
 
-    python scripts/check_laws.py [coverage] [squares] [speed] [--runs 500]
+    python scripts/check_laws.py [coverage] [squares] [speed] [--runs 2000]
 
-coverage: share of nominal intervals that hold the truth, for planted power laws (exponents drawn from the prior) under
-white, autocorrelated, heavy-tailed and spiky noise; the interval's terms for model error and for reading the truth off
-noisy rows are off, as exact crossings of planted laws have neither.
+coverage: share of intervals that hold the truth, as a user sees them (parameters of params.yaml, a declared constant
+schedule, targets at 1.25, 1.5 and 2 times the observed tokens), for planted power laws with exponents drawn from the
+prior, under white, autocorrelated, heavy-tailed and spiky noise. Goal: 87 to 93% of the 90% intervals, in whole
+percents: the standard error of a share is .7% in 2000 runs.
 squares: sum of squares of the variable projection against scipy's curve_fit on random fits, degenerate ones included.
 speed: stability sweep of every window against refitting each with curve_fit, in this process.
 """
@@ -21,31 +22,33 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy loads: one thread, for 
 
 import numpy as np
 
-from tokenaxis import laws, params
-from tokenaxis.laws import noise as noise_terms
+from tokenaxis import params, targets
 from tokenaxis.laws import planted
 from tokenaxis.laws.projection import Problem, optimum
 from tokenaxis.windows import every_window
 
 
 def coverage(runs: int) -> None:
-    fits = params.load_yaml(params.find("params.yaml"))["fits"] | {"horizon_sd": 0.0}
-    noise_terms.READING = np.inf
-    print(f"coverage over {runs} planted runs each: nominal 50%, 80%, 90%; without an interval")
+    fits = params.load_yaml(params.find("params.yaml"))["fits"]
+    print(f"coverage over {runs} planted runs each: nominal 50%, 80%, 90%; without a prediction")
     for noise in planted.NOISES:
         rng = np.random.default_rng(planted.NOISES.index(noise))
         held, without = np.zeros(3), 0
         for _ in range(runs):
             run = planted.run(noise, rng, fits["prior_exponent"], fits["prior_exponent_sd"])
-            fitted = laws.get("power").fit(run.series, fits)
-            found = fitted.predict(run.target) if isinstance(fitted, laws.Fitted) else None
-            if found is None or found.interval_at is None:
+            found = targets.answer(run.series, fits | {"law": "auto", "targets": [run.target]}).targets[0]
+            if found.status != "predicted" or found.intervals is None:
                 without += 1
                 continue
-            bounds = [found.interval_at(level) for level in (0.5, 0.8, 0.9)]
+            bounds = found.intervals.values()
             held += [low <= run.tokens and (high is None or run.tokens <= high) for low, high in bounds]
-        shares = " ".join(f"{share:.3f}" for share in held / (runs - without))
-        print(f"  {noise:8} {shares}   {without}", flush=True)
+        share = held / (runs - without)
+        shares = " ".join(f"{value:.3f}" for value in share)
+        print(f"  {noise:8} {shares}   {without:>4}   {_met(87 <= round(100 * share[2]) <= 93)}", flush=True)
+
+
+def _met(met: bool) -> str:
+    return "OK" if met else "MISSED"
 
 
 def squares(runs: int) -> None:
@@ -63,11 +66,12 @@ def squares(runs: int) -> None:
     print(
         f"squares: {runs} random fits, worse than curve_fit beyond 1e-9: {worse}; largest relative excess {worst:.1e};"
     )
-    print(f"  curve_fit failed on {failed}")
+    print(f"  curve_fit failed on {failed}   {_met(worse == 0)}")
 
 
 def speed() -> None:
     print("speed: rows x windows, seconds for all windows, curve_fit extrapolated from 12 windows, ratio")
+    print("goals: at least 1,000 times at 100,000 x 3000; 1,000,000 x 3000 within 1 GB")
     for rows, windows in ((10_000, 300), (100_000, 3000), (1_000_000, 3000)):
         x = np.linspace(0.02, rows / 1000, rows)
         loss = 2 + 0.6 * x**-0.35 + 0.03 * np.random.default_rng(1).standard_normal(rows)
@@ -85,16 +89,18 @@ def speed() -> None:
         for end in some:
             planted.curve_fit_squares(x[:end], loss[:end])
         theirs = (time.perf_counter() - start) * windows / len(some)
-        print(f"  {rows:>9,} x {windows}: {ours:.3f} s, {theirs:.0f} s, {theirs / ours:,.0f} times", flush=True)
+        met = f"   {_met(theirs >= 1000 * ours)}" if rows == 100_000 else ""
+        print(f"  {rows:>9,} x {windows}: {ours:.3f} s, {theirs:.0f} s, {theirs / ours:,.0f} times{met}", flush=True)
     import resource
 
-    print(f"  peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"  peak memory of this process: {peak:.0f} MB   {_met(peak < 1000)}")
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("what", nargs="*", help="coverage, squares, speed (default: all)")
-    options.add_argument("--runs", type=int, default=500)
+    options.add_argument("--runs", type=int, default=2000)
     args = options.parse_args()
     warnings.filterwarnings("ignore")
     for name in args.what or ["coverage", "squares", "speed"]:

@@ -391,7 +391,8 @@ def test_the_metric_files_of_an_mlflow_run_are_one_run_and_its_parameters_are_fa
     axis = sweep.axis(run)
     assert (len(axis.columns["step"]), axis.meta["rows"]["with_val_loss"]) == (100, 10)
     assert "lr" in axis.columns
-    assert {"key": "n_layers", "value": 12, "source": "detected"}.items() <= axis.meta["facts"][0].items()
+    facts = {fact["key"]: (fact["value"], fact["source"]) for fact in axis.meta["facts"]}
+    assert facts["n_layers"] == (12, "detected")
 
 
 # several runs in one file
@@ -441,6 +442,44 @@ def test_charts_that_show_the_same_runs_are_joined_run_by_run(sweep: Sweep) -> N
     assert files(runs["b"]) == ["train.csv", "val.csv"]
 
 
+def test_the_runs_of_a_trackio_project_are_runs(sweep: Sweep) -> None:
+    import sqlite3
+
+    sweep.declare(defaults={})
+    project = sqlite3.connect(sweep.logs / "project.db")
+    project.execute(
+        "CREATE TABLE metrics (id INTEGER PRIMARY KEY, timestamp TEXT, run_name TEXT, step INTEGER, metrics TEXT)"
+    )
+    project.execute("CREATE TABLE configs (id INTEGER PRIMARY KEY, run_name TEXT, config TEXT)")
+    for run, count in (("a", 30), ("b", 20)):
+        for step in range(count):
+            metrics = json.dumps({"train/loss": 4 - step / 100, "train": {"lr": 1e-3}})
+            values = (f"2026-01-01T00:00:{step:02d}", run, step, metrics)
+            project.execute("INSERT INTO metrics (timestamp, run_name, step, metrics) VALUES (?, ?, ?, ?)", values)
+        config = json.dumps({"global_batch_size": 8, "seq_len": 128})
+        project.execute("INSERT INTO configs (run_name, config) VALUES (?, ?)", (run, config))
+    project.commit()
+    project.close()
+    runs = {run.part: run for run in sweep.found().runs}
+    assert {name: run.id for name, run in runs.items()} == {"a": "project.db--a", "b": "project.db--b"}
+    axis = sweep.axis(runs["a"])
+    assert (len(axis.columns["step"]), axis.columns["tokens"][-1]) == (30, 29 * 1024)
+    assert axis.columns["elapsed_s"][-1] == 29
+    assert "step_is_log_index" in codes(axis)
+    data = bytearray((sweep.logs / "project.db").read_bytes())
+    for seed in range(60):  # a damaged project is refused, or read as far as it goes
+        rng = np.random.default_rng(seed)
+        damaged = bytearray(data)
+        for spot in rng.integers(100, len(damaged), 20):
+            damaged[spot] = rng.integers(256)
+        sweep.write("project.db", bytes(damaged[: len(damaged) - int(rng.integers(0, 3000))]))
+        for run in sweep.found().runs:
+            try:
+                sweep.axis(run)
+            except TokenAxisError as error:
+                assert error.reason
+
+
 # copies, ignored files, declared columns
 
 
@@ -453,6 +492,15 @@ def test_files_of_the_same_bytes_are_one_run_and_noted(sweep: Sweep) -> None:
     assert {"name": "deep/copy of a.csv", "reason": "same bytes as a.csv"} in found.passed_over
     sweep.declare(separate=["deep/*"])
     assert len(sweep.runs()) == 3
+
+
+def test_a_copy_does_not_take_a_file_away_from_the_attempts_it_belongs_to(sweep: Sweep) -> None:
+    sweep.csv("v/version_0/metrics.csv", range(500))
+    sweep.csv("v/version_1/metrics.csv", range(400, 900), seed=1)
+    sweep.csv("a copy.csv", range(500))
+    found = sweep.found()
+    assert [files(run) for run in found.runs] == [["v/version_0/metrics.csv", "v/version_1/metrics.csv"]]
+    assert found.passed_over == [{"name": "a copy.csv", "reason": "same bytes as v/version_0/metrics.csv"}]
 
 
 def test_what_is_ignored_by_name_is_listed_and_folders_are_not_searched(sweep: Sweep) -> None:
@@ -506,6 +554,16 @@ def test_settings_beside_the_only_log_of_a_folder_are_facts_with_their_source(sw
     assert (facts["n_layers"]["value"], facts["n_layers"]["source"]) == (12, "detected")
     assert "a/config.yaml beside the log" in facts["n_layers"]["note"]
     assert axis.columns["tokens"][-1] == 99 * 8 * 128
+
+
+def test_settings_in_a_folder_of_their_own_speak_of_the_run_above_it(sweep: Sweep) -> None:
+    for run in ("x", "y"):
+        sweep.csv(f"{run}/log.csv", range(100), seed=ord(run))
+        sweep.write(f"{run}/files/config.yaml", b"n_layer: {value: 12}\nwandb_version: 1\n")
+    runs = sweep.runs()
+    assert [file.path for file in runs["y/log.csv"].facts_from] == ["y/files/config.yaml"]
+    facts = {fact["key"]: fact["value"] for fact in sweep.axis(runs["x/log.csv"]).meta["facts"]}
+    assert facts["n_layers"] == 12
 
 
 def test_settings_beside_several_runs_are_nobodys_facts(sweep: Sweep) -> None:

@@ -2,57 +2,31 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-STAGES = ("runs", "token_axis", "fits", "stability", "conventions", "passports", "comparison")
-#: the three runs: their loss column, and what stands in it (None: a falling curve)
-RUNS = {"falling": ("train_loss", None), "all_nan": ("train_loss", "nan"), "only_val": ("val_loss", None)}
+from tests.stages.by_scripts import pipeline
 
 
-def write_log(path: Path, column: str, cell: str | None) -> None:
+def log(column: str, cell: str | None = None) -> str:
+    """200 rows of a column: the same cell in each, or a falling curve."""
     rng = np.random.default_rng(5)
     lines = [f"step,{column}"]
     for step in range(1, 201):
         loss = 2 + 0.6 * (step * 5e5 / 1e9) ** -0.35 + 0.01 * rng.standard_normal()
         lines.append(f"{step},{f'{loss:.6f}' if cell is None else cell}")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "\n".join(lines) + "\n"
 
 
-def pipeline(folder: Path, root: Path, **fits: Any) -> dict[str, dict[str, Any]]:
-    """Every stage by its script on three logs; -> run -> {stage: artifact}."""
-    (folder / "logs").mkdir()
-    for name, (column, cell) in RUNS.items():
-        write_log(folder / "logs" / f"{name}_0.5Mbs.csv", column, cell)
-    import yaml
-
-    params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
-    params |= {"sweep": "some", "logs": "logs"}
-    params["fits"] |= fits
-    (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    for stage in STAGES:
-        command = [sys.executable, str(root / "scripts" / f"{stage}.py")]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": ""})
-        assert done.returncode == 0, f"{stage}: {done.stdout}{done.stderr}"
-    results = folder / "results" / "some"
-    found: dict[str, dict[str, Any]] = {}
-    for stage in ("fits", "stability", "passports"):
-        for path in (results / stage).glob("*.json"):
-            found.setdefault(path.stem.split("_0.5")[0], {})[stage] = json.loads(path.read_text(encoding="utf-8"))
-    found["page"] = {"html": (results / "comparison" / "index.html").read_text(encoding="utf-8")}
-    return found
+LOGS = {"falling": log("train_loss"), "all_nan": log("train_loss", "nan"), "only_val": log("val_loss")}
 
 
 @pytest.fixture(scope="module")
 def asked_for_train(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    return pipeline(tmp_path_factory.mktemp("train"), root, targets=[3.0, 2.5], loss="train_loss")
+    return pipeline(tmp_path_factory.mktemp("train"), root, LOGS, targets=[3.0, 2.5], loss="train_loss")
 
 
 def test_every_target_of_a_run_without_a_finite_loss_is_not_available_with_the_reason(asked_for_train):
@@ -83,7 +57,7 @@ def test_the_other_runs_of_the_sweep_are_answered_and_the_page_says_why_these_ar
 
 
 def test_a_loss_that_was_asked_for_and_is_not_logged_names_the_one_that_is(root: Path, tmp_path: Path):
-    found = pipeline(tmp_path, root, loss="val_loss")  # targets: auto
+    found = pipeline(tmp_path, root, LOGS, loss="val_loss")  # targets: auto
     fits = found["falling"]["fits"]
     assert fits["targets"] == [], "nothing says where the run stands on the validation loss"
     assert "no finite val_loss" in fits["fit_not_available"] and "train_loss" in fits["fit_not_available"]

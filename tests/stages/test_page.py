@@ -217,3 +217,39 @@ def test_data_of_the_charts_is_json_that_cannot_end_its_script(hostile: tuple[Pa
     assert found and not re.search("[<>&]", found[1])
     names = [run["name"] for run in json.loads(found[1])["runs"]]
     assert HOSTILE[0] in names and len(names) == len(HOSTILE)
+
+
+def sparse_sweep() -> Sweep:
+    """Runs that were asked for different targets, as automatic targets of models of different sizes are."""
+    asked = {"b": (1.8, 1.6), "c": (1.6, 1.45), "d": (1.8, 1.6)}
+    runs = [make_run(name, targets=targets, seed=number) for number, (name, targets) in enumerate(asked.items())]
+    # 1M tokens: this one's loss ends near 1.9
+    return Sweep("sparse", [make_run("a", observed=1e6, targets=(2.0, 1.8)), *runs])
+
+
+def test_targets_of_one_run_stand_apart_and_empty_cells_say_why(tmp_path: Path) -> None:
+    text = page_of(sparse_sweep(), tmp_path)
+    main = re.findall(r"<table.*?</table>", text, re.DOTALL)[0]
+    shown = [target for target in ("2.00", "1.80", "1.60", "1.45") if f'scope="col">{target} <small>' in main]
+    assert shown == ["1.80", "1.60"]
+    assert "2 more targets that few runs were asked for" in text
+    for run, word, reason in (("c", "passed early", "the run passed this loss"), ("a", "too far", "too far below")):
+        row = re.search(rf'<tr data-run="{run}".*?</tr>', main, re.DOTALL)
+        assert row is not None and f">{word}<" in row[0] and reason in row[0]
+
+
+def test_targets_that_every_run_has_are_not_hidden_from_a_sweep_of_one_run(tmp_path: Path) -> None:
+    text = page_of(Sweep("one", [make_run("a")]), tmp_path)
+    assert "few runs were asked for" not in text and "2.00 <small>nats/token" in text
+
+
+def test_no_axis_and_no_numeric_column_is_without_its_unit(page: tuple[Path, str]) -> None:
+    """Counts and ratios have none; every other column of numbers says what it counts."""
+    words = "run, reason, remedy, file, verdict, equal, remark, fact, value, source, note, passport, not available"
+    counts = "warnings, attempts, predictions, no answer, 90% erred less than, batch sizes, last step, tokens"
+    bare = set(f"{words}, {counts}".split(", "))
+    for heading in re.findall(r"<th scope=\"col\"[^>]*>(.*?)</th>", page[1], re.DOTALL):
+        name = re.sub("<[^>]+>", "", heading).strip()
+        assert "<small>" in heading or name in bare, name
+    for figure in ("tokens consumed", "loss (nats per token)", "batch size (tokens per step)", "tokens to the target"):
+        assert figure in page[1]

@@ -304,10 +304,40 @@ def test_a_narrow_screen_scrolls_tables_and_not_the_page(browser: Chromium, page
     tab.close()
 
 
+def test_a_wide_table_with_hidden_words_does_not_widen_the_page(browser: Chromium, tmp_path: Path) -> None:
+    """Words for screen readers are positioned: in a table that scrolls they must scroll with it."""
+    targets = tuple(2.4 - 0.1 * n for n in range(12))
+    make(Sweep("wide", [make_run(name, targets=targets) for name in "ab"]), PARAMS, tmp_path)
+    tab = Tab(browser, tmp_path / "index.html", width=600)
+    assert tab.after_drawing("return document.documentElement.scrollWidth;") <= 600
+    tab.close()
+
+
+def test_very_many_runs_keep_their_names_though_the_grey_ones_are_one_line(browser: Chromium, tmp_path: Path) -> None:
+    runs = [make_run(f"run{number}", 2000 * 2 ** (number % 4), 1e6, seed=number) for number in range(60)]
+    make(Sweep("many", runs), PARAMS, tmp_path)
+    tab = Tab(browser, tmp_path / "index.html")
+    traces, names, picked = tab.after_drawing("""
+        const chart = document.querySelector("#figure-loss .chart"), count = chart.data.length;
+        const grey = chart.data.find((trace) => trace.name === "50 other runs");
+        const search = document.querySelector("#figure-loss input[type=search]");
+        search.value = grey.text[0];
+        search.dispatchEvent(new Event("input"));
+        await pause(200);
+        const shown = new Set(chart.data.flatMap((trace) => trace.text || [trace.name]).filter(Boolean));
+        const picked = Array.from(shown).every((name) => name.includes(search.value));
+        return [count, new Set(grey.text.filter(Boolean)).size, picked];""")
+    assert traces <= 3 + 2 * 10  # three for the grey runs, a line and marks for each coloured one
+    assert names == 50
+    assert picked
+    assert tab.complaints() == []
+    tab.close()
+
+
 def test_two_hundred_runs_can_be_used_within_seconds(browser: Chromium, page: Path, tmp_path: Path) -> None:
     runs = [make_run(f"run{number}", 2000 * 2 ** (number % 4), 3e6, seed=number) for number in range(200)]
     make(Sweep("many", runs), PARAMS, tmp_path)
     tab = Tab(browser, tmp_path / "index.html")
-    # 3 s is the aim; 1.6 to 2 s was measured on two idle cores without a graphics card, and test machines are shared
-    assert tab.run(DRAWN) < 9000
+    # 3 s is the aim; 2.1 to 2.6 s was measured on two cores that five other programs shared, without a graphics card
+    assert tab.run(DRAWN) < 6000
     tab.close()

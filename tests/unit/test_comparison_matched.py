@@ -67,3 +67,28 @@ def test_losses_of_different_kinds_are_not_subtracted() -> None:
 
 def test_one_run_has_nothing_to_differ_from() -> None:
     assert gaps(make_run("a")) == []
+
+
+def with_decay(run: RunResult, share: float) -> RunResult:
+    """The learning rate goes down linearly to `share` of its peak."""
+    columns = run.columns()
+    columns["lr"] = 1e-3 * np.linspace(1.0, share, len(columns["step"]))
+    return run
+
+
+def test_schedules_at_different_phases_are_marked() -> None:
+    done, half_way = with_decay(make_run("a", observed=6e6), 0.1), with_decay(make_run("b", observed=12e6), 0.1)
+    (found,) = gaps(done, half_way)
+    # at 6M tokens one has come down to a tenth, the other is half way there
+    assert found.baseline_rate == pytest.approx(0.1, abs=0.01)  # the last row is one step before the end
+    assert found.run_rate == pytest.approx(0.55, abs=0.01)
+    assert found.uneven
+    (alike,) = gaps(done, with_decay(make_run("b", observed=6e6, seed=1), 0.1))
+    assert not alike.uneven
+
+
+def test_a_run_without_a_learning_rate_is_not_called_uneven() -> None:
+    bare = make_run("b", seed=1)
+    bare.columns().pop("lr")
+    (found,) = gaps(make_run("a"), bare)
+    assert found.run_rate is None and not found.uneven

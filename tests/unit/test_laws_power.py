@@ -13,8 +13,8 @@ from tokenaxis import laws
 from tokenaxis import params as parameters
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.laws.base import Fitted, NotFitted
-from tokenaxis.laws.noise import block_length, long_run_variance, variance_inflation
-from tokenaxis.laws.normal import cumulative, quantile, two_sided
+from tokenaxis.laws.noise import block_length, doubt_of, long_run_variance, variance_inflation
+from tokenaxis.laws.normal import cumulative, quantile, student_two_sided, two_sided
 from tokenaxis.laws.rate import rate_of
 from tokenaxis.laws.steps import tokens_to_steps
 from tokenaxis.series import LossSeries
@@ -263,3 +263,32 @@ def test_the_scale_of_tokens_does_not_matter(params, batch):
         target = 2 + 0.3 * 6.0**-exponent
         assert found.predict(target).tokens / batch == pytest.approx(reference.predict(target).tokens / BATCH, rel=1e-4)
         assert found.parameters["at_bounds"] == reference.parameters["at_bounds"]
+
+
+def test_student_quantiles_are_those_of_the_tables():
+    # expansion to second order: 2% at 3 degrees, far less above
+    for degrees, level, value in ((3, 0.9, 2.353), (9, 0.9, 1.833), (9, 0.5, 0.703), (30, 0.8, 1.310)):
+        assert student_two_sided(level, degrees) == pytest.approx(value, rel=0.02 if degrees == 3 else 2e-3)
+    assert student_two_sided(0.9, 1e9) == pytest.approx(two_sided(0.9))
+
+
+def test_few_rows_are_doubted_and_many_are_not():
+    few, many = doubt_of(12, 1.0), doubt_of(3000, 1.0)
+    assert few.factor == pytest.approx(math.sqrt(2.0)), "drift that 12 rows cannot show is assumed"
+    assert many.half_width(0.9, 1.0) == pytest.approx(two_sided(0.9), rel=2e-3)
+    assert doubt_of(12, 4.0).factor == 1.0, "drift that was found needs no assumption"
+    widths = [doubt_of(rows, 1.0).half_width(0.9, 1.0) for rows in range(4, 400)]
+    assert widths == sorted(widths, reverse=True), "more rows never widen"
+
+
+def test_the_interval_is_the_wider_one_of_noise_and_model_error(params):
+    rng = np.random.default_rng(5)
+    for noise, by_noise in ((1e-4, False), (0.1, True)):
+        made = series(lambda tokens: power(tokens) + noise * rng.standard_normal(len(tokens)),  # noqa: B023
+                      lr_schedule={"kind": "constant"})  # fmt: skip
+        fitted = laws.get("power").fit(made, params)
+        target = float(power(np.array([2 * made.tokens[-1]]))[0])
+        found = fitted.predict(target)
+        model = two_sided(0.9) * params["horizon_sd"] * math.log(found.tokens / made.tokens[-1])
+        half = math.log(found.high / found.tokens)
+        assert half > 1.05 * model if by_noise else half == pytest.approx(model)

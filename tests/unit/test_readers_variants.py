@@ -112,7 +112,7 @@ VARIANTS = [
             lambda s: (
                 f"10.0.0.1: [2024-01-01 10:00:00,123] [INFO] [logging.py:60:log_dist] [Rank 0] step={s}, "
                 f"skipped=0, lr=[0.0006]\n10.0.0.1: 172.1.1.1:  samples/sec: 41.0 | iteration {s * 10:8d}/  "
-                f"320000 | elapsed time per iteration (ms): 393.1 | learning rate: 6.0E-04 | lm_loss: {4 - s / 100:.6E} | "
+                f"320000 | elapsed time per iteration (ms): 9.1 | learning rate: 6E-04 | lm_loss: {4 - s / 100:.6E} | "
                 "loss scale: 1.0 | number of skipped iterations:   0 |"
             ),
             1,

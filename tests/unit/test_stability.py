@@ -142,3 +142,22 @@ def test_memory_stays_bounded_over_many_windows(params):
     made = series(rows=30_000)
     _, found = swept(params, made, [2.3], windows=3000)
     assert len(found.table["target"]) > 2900 and np.isfinite(found.table["exponent"]).all()
+
+
+def test_windows_take_the_noise_inflation_of_the_whole_log(params):
+    """Not a cautious constant: without it windows of white noise had intervals twice as wide as their fits would."""
+    made = series(lr_schedule={"kind": "constant"})
+    report, found = swept(params, made, [2.4])
+    assert report.fit["noise_inflation"] == 1.0
+    wider = {**report.as_dict(), "fit": {**report.fit, "noise_inflation": 16.0}}
+    again = stability.sweep(made, params["stability"], params["fits"] | {"targets": [2.4]}, wider)
+    half, broad = (np.log(table["high"][150] / table["predicted_tokens"][150]) for table in (found.table, again.table))
+    assert broad > 1.5 * half
+
+
+def test_a_target_beyond_the_warn_factor_is_never_converged(params):
+    made = series(sd=1e-4, lr_schedule={"kind": "constant"})
+    far = 2 + 0.6 * (3.5 * 3999 * BATCH / 1e9) ** -0.35
+    verdict = swept(params, made, [far])[1].verdicts[0]
+    assert verdict.verdict == "NOT YET CONVERGED" and verdict.half_width_ln < math.log(1.25)
+    assert swept(params, made, [far], {"extrapolation_warn_factor": 5.0})[1].verdicts[0].verdict == "CONVERGED"

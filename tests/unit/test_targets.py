@@ -101,7 +101,8 @@ def test_the_artifact_has_exactly_the_keys_of_the_contract(params):
         "end", "targets", "warnings",
     }  # fmt: skip
     assert set(content["targets"][0]) == {
-        "target", "status", "step", "tokens", "interval", "interval_level", "intervals", "step_interval", "law",
+        "target", "status", "step", "tokens", "interval", "interval_level", "intervals", "step_interval",
+        "step_intervals", "law",
         "horizon", "reached_by_end", "crossed_back", "reason", "warnings",
     }  # fmt: skip
     assert set(content["fit"]) >= {
@@ -160,3 +161,37 @@ def test_the_shortest_logs_give_reasons_and_no_traceback(params, rows):
     report = answered(params, columns)
     assert report.rows == rows and all(t.status in ("reached", "not_available", "predicted") for t in report.targets)
     json.dumps(report.as_dict(), allow_nan=False)
+
+
+def test_few_rows_of_validation_loss_are_fitted_where_they_say_more_than_the_training_loss(params):
+    """6 rows past the fit start: enough beside a noisy training loss, not beside a quiet one; 5 never are."""
+    noisy = 0.5 * np.random.default_rng(4).standard_normal(4000)
+    columns = table(val_every=400)
+    name, reason = targets.choose_loss(columns | {"train_loss": columns["train_loss"] + noisy}, params)
+    assert name == "val_loss" and "6 rows" in reason
+    val = np.where(np.isfinite(columns["val_loss"]), columns["val_loss"] + 0.02 * np.sin(columns["step"]), np.nan)
+    assert targets.choose_loss(columns | {"val_loss": val}, params)[0] == "train_loss"
+    fewer = table(val_every=500)
+    assert targets.choose_loss(fewer | {"train_loss": fewer["train_loss"] + noisy}, params)[0] == "train_loss"
+
+
+def test_a_fit_of_few_validation_rows_is_not_refused_and_one_of_training_rows_is(params):
+    columns = table(val_every=400)
+    found = answered(params, columns, loss="val_loss", targets=[2.4])
+    assert found.rows == 10 and found.targets[0].status == "predicted"
+    thin = {name: values[::400] for name, values in table().items()}
+    assert answered(params, thin, loss="train_loss", targets=[2.4]).targets[0].warnings == ("too_few_rows",)
+
+
+def test_tokens_steps_and_the_end_loss_have_intervals_at_three_nominal_levels(params):
+    declared = {"lr_schedule": {"kind": "constant"}, "planned_tokens": 4e9}
+    report = answered(params, declaration=declared, targets=[2.6, 2.4]).as_dict()
+    assert [entry["status"] for entry in report["targets"]] == ["reached", "predicted"]
+    for entry in report["targets"]:
+        for key, one in (("intervals", "interval"), ("step_intervals", "step_interval")):
+            found = entry[key]
+            assert list(found) == ["0.5", "0.8", "0.9"] and found["0.9"] == entry[one]
+            assert found["0.9"][0] <= found["0.8"][0] <= found["0.5"][0] <= found["0.5"][1] <= found["0.9"][1]
+    end = report["end"]
+    assert end["intervals"]["0.9"] == [end["low"], end["high"]] and end["interval_level"] == 0.9
+    assert end["intervals"]["0.5"][1] - end["loss"] == pytest.approx(0.41 * (end["high"] - end["loss"]), rel=0.01)

@@ -45,5 +45,7 @@ class Notice:
 
 def printable(text: str) -> str:
     """`text` on one line with control characters and undecodable bytes escaped, so that no log can forge output."""
+    if text.isascii() and text.isprintable():
+        return text
     shown = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in shown)

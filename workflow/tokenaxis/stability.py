@@ -39,6 +39,7 @@ FORBIDDING = {
     "plateau": "the loss has stalled against the fitted law",
     "misfit": "the rows do not follow the fitted law",
     "lr_changes": "the learning rate is changing and the fitted law does not know it",
+    "beyond_warn_factor": "the target lies further ahead than predictions were checked for",
 }
 #: refusals of a fit, and the verdict they mean
 REFUSALS = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokenaxis.backtest.trials import Trial
-from tokenaxis.laws.answers import LEVELS
+from tokenaxis.laws.base import LEVELS
 
 
 @dataclass(frozen=True)

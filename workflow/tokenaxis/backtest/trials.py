@@ -11,7 +11,8 @@ import numpy as np
 
 from tokenaxis.backtest.runs import Run, cut, true_loss
 from tokenaxis.laws import seed, seed_sweep
-from tokenaxis.laws.answers import LEVELS, FitReport, TargetAnswer
+from tokenaxis.laws.answers import FitReport, TargetAnswer
+from tokenaxis.laws.base import LEVELS
 from tokenaxis.laws.rate import rate_of
 from tokenaxis.laws.steps import tokens_to_step
 from tokenaxis.series import LossSeries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -9,6 +10,31 @@ from typing import Any
 
 #: suffixes of what this package writes into figures/
 FIGURE_SUFFIXES = (".svg", ".png", ".pdf")
+
+
+class Folder:
+    """A folder that is being written; `hashes` holds relative name -> sha256 of every file so far."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.hashes: dict[str, str] = {}
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write the file `name` (relative, with slashes)."""
+        write(self.path / name, content)
+        self.hashes[name] = hashlib.sha256(content).hexdigest()
+
+
+def intact(folder: Path, hashes: dict[str, str]) -> bool:
+    """Whether every file is there as it was written."""
+    for name, expected in hashes.items():
+        try:
+            content = (folder / name).read_bytes()
+        except OSError:
+            return False
+        if hashlib.sha256(content).hexdigest() != expected:
+            return False
+    return True
 
 
 def write(path: Path, content: bytes) -> None:

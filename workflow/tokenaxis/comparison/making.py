@@ -44,14 +44,15 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     headlines = sentences(sweep, answers, tables["conventions"], found, past, law, options.headline_targets)
     summary = summarise(sweep, answers, headlines, fingerprint, past, options.min_runs_per_target)
     tables |= derived_tables.build(gaps, past, found, law)
-    _write_tables(out, tables, answers)
+    folder = files.Folder(out)
+    _write_tables(folder, tables, answers)
     for table in plot_tables(curves.values(), windows):
-        files.write(out / "plots" / f"{table.name}.csv", csv_bytes(table))
+        folder.write(f"plots/{table.name}.csv", csv_bytes(table))
     kinds = options.figures
     palette = style.Palette(highlighted(answers))
     with style.drawing_style():
         drawings = draw_all(answers, palette, curves, windows, tables["conventions"], found, law)
-        inline = {drawing.name: _save(drawing, out / "figures", kinds) for drawing in drawings}
+        inline = {drawing.name: _save(drawing, folder, kinds) for drawing in drawings}
     written = {f"{drawing.name}.{kind}" for drawing in drawings for kind in kinds}
     files.remove_stale_figures(out / "figures", written)
     material = Material(
@@ -71,20 +72,21 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
         inline=inline,
         figure_kinds=kinds,
     )
-    files.write(out / "metrics.json", files.json_bytes(metrics(summary)))
-    files.write(out / "index.html", render(material).encode("utf-8"))
+    folder.write("metrics.json", files.json_bytes(metrics(summary)))
+    folder.write("index.html", render(material).encode("utf-8"))
+    summary["files"] = folder.hashes
     files.write(out / "summary.json", files.json_bytes(summary))  # last: whoever sees it may trust the rest
     return summary
 
 
-def _write_tables(out: Path, tables: dict[str, Table], answers: Answers) -> None:
+def _write_tables(folder: files.Folder, tables: dict[str, Table], answers: Answers) -> None:
     """Each table as csv, parquet, Markdown and LaTeX; for papers the targets are a matrix of runs and targets."""
     for name, table in tables.items():
-        files.write(out / f"{name}.csv", csv_bytes(table))
-        files.write(out / f"{name}.parquet", parquet_bytes(table))
+        folder.write(f"{name}.csv", csv_bytes(table))
+        folder.write(f"{name}.parquet", parquet_bytes(table))
         matrix = name == "targets"
-        files.write(out / f"{name}.md", papers.markdown(answers) if matrix else papers.table_markdown(table))
-        files.write(out / f"{name}.tex", papers.latex(answers) if matrix else papers.table_latex(table))
+        folder.write(f"{name}.md", papers.markdown(answers) if matrix else papers.table_markdown(table))
+        folder.write(f"{name}.tex", papers.latex(answers) if matrix else papers.table_latex(table))
 
 
 def highlighted(answers: Answers) -> list[str]:
@@ -129,9 +131,10 @@ def _partly(drawing: style.Drawing | None, left: int) -> style.Drawing | None:
     return replace(drawing, caption=drawing.caption + more)
 
 
-def _save(drawing: style.Drawing, folder: Path, kinds: tuple[str, ...]) -> bytes:
+def _save(drawing: style.Drawing, folder: files.Folder, kinds: tuple[str, ...]) -> bytes:
     """Write the figure in each of `kinds` and return it as svg for the page."""
     svg = style.rendered(drawing.figure, "svg")
     for kind in kinds:
-        files.write(folder / f"{drawing.name}.{kind}", svg if kind == "svg" else style.rendered(drawing.figure, kind))
+        content = svg if kind == "svg" else style.rendered(drawing.figure, kind)
+        folder.write(f"figures/{drawing.name}.{kind}", content)
     return svg

@@ -29,6 +29,8 @@ RESAMPLE_STEPS, RESAMPLE_ARRIVED = 60, 1e-6
 #: numbers of a chunk of resamples: bounds memory
 CHUNK = 4_000_000
 PARAMETERS = 5
+#: a term below this share of the lowest loss says nothing about its own exponent
+NEARLY_NOTHING = 0.01
 
 
 @dataclass(frozen=True)
@@ -288,9 +290,11 @@ def _law(vector: np.ndarray, centre: tuple[float, float]) -> ScalingLaw:
 
 
 def _at_bounds(vector: np.ndarray, lowest: float) -> tuple[str, ...]:
+    """What the points do not determine: E of nearly nothing, exponents at a bound or of a term of nearly nothing."""
+    log_e, log_a, log_b, alpha, beta = (float(value) for value in vector)
     low, high = EXPONENTS
-    found = ["irreducible_loss"] if math.exp(vector[0]) < 0.01 * lowest else []
-    for name, value in (("size_exponent", vector[3]), ("token_exponent", vector[4])):
-        if not low * 1.01 < value < high * 0.99:
+    found = ["irreducible_loss"] if math.exp(log_e) < NEARLY_NOTHING * lowest else []
+    for name, exponent, log_share in (("size_exponent", alpha, log_a), ("token_exponent", beta, log_b)):
+        if not low * 1.01 < exponent < high * 0.99 or math.exp(log_share) < NEARLY_NOTHING * lowest:
             found.append(name)
     return tuple(found)

@@ -10,14 +10,12 @@ import numpy as np
 
 from tokenaxis.crossing import Crossing, dips_below, first_passage, local_crossing
 from tokenaxis.errors import Notice
-from tokenaxis.laws.base import Fitted, NotFitted, Prediction
+from tokenaxis.laws.base import LEVELS, Fitted, NotFitted, Prediction
 from tokenaxis.laws.normal import two_sided
 from tokenaxis.laws.steps import tokens_to_step
 from tokenaxis.series import LossSeries
 
 Interval = tuple[float | None, float | None]
-#: nominal levels whose intervals every answer carries
-LEVELS = (0.5, 0.8, 0.9)
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,7 @@ class TargetAnswer:
     interval_level: float | None = None
     intervals: dict[str, Interval] | None = None
     step_interval: Interval | None = None
+    step_intervals: dict[str, Interval] | None = None
     law: str | None = None
     horizon: float | None = None
     reached_by_end: float | None = None
@@ -44,8 +43,9 @@ class TargetAnswer:
         out = asdict(self)
         for key in ("interval", "step_interval"):
             out[key] = None if out[key] is None else list(out[key])
-        if out["intervals"] is not None:
-            out["intervals"] = {level: list(bounds) for level, bounds in out["intervals"].items()}
+        for key in ("intervals", "step_intervals"):
+            if out[key] is not None:
+                out[key] = {level: list(bounds) for level, bounds in out[key].items()}
         out["warnings"] = list(self.warnings)
         return out
 
@@ -169,6 +169,7 @@ class Answering:
             interval_level=level,
             intervals=intervals,
             step_interval=self._steps(interval),
+            step_intervals=self._steps_at(intervals),
             horizon=crossing.tokens / last if last > 0 else None,
             crossed_back=crossing.crossed_back,
             warnings=tuple(codes),
@@ -179,6 +180,11 @@ class Answering:
             return None
         low, high = (None if bound is None else tokens_to_step(self.series, bound) for bound in interval)
         return low, high
+
+    def _steps_at(self, intervals: dict[str, Interval] | None) -> dict[str, Interval] | None:
+        if intervals is None:
+            return None
+        return {level: self._steps(bounds) or (None, None) for level, bounds in intervals.items()}
 
     def _predicted(self, target: float, fitted: Fitted, found: Prediction, codes: list[str]) -> TargetAnswer:
         for notice in found.warnings:
@@ -202,6 +208,7 @@ class Answering:
             interval_level=level,
             intervals=intervals,
             step_interval=self._steps(interval),
+            step_intervals=self._steps_at(intervals),
             law=found.law or fitted.law,
             horizon=horizon,
             reached_by_end=found.reached_by_end,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tokenaxis.errors import Notice
+from tokenaxis.laws.normal import two_sided
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 TOKEN_UNIT = 1e9
 #: an upper bound beyond this many times the observed tokens is reported as unbounded
 UNBOUNDED = 1e6
+#: nominal levels whose intervals every answer carries
+LEVELS = (0.5, 0.8, 0.9)
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Fitted:
         predict: target -> Prediction, for targets that the log does not reach.
         loss_at: (points,) tokens -> (points,) losses under the law, the learning rate going on as it is or as planned.
         warnings: about the fit as a whole.
-        end: {tokens, loss, low, high} at the planned end, or None.
+        end: the loss at the planned end (`planned_end`), or None.
     """
 
     law: str
@@ -100,6 +103,25 @@ class Law:
     citation: str
     fit: Callable[[LossSeries, dict[str, Any]], Fitted | NotFitted]
     symbols: dict[str, str] = field(default_factory=dict)
+
+
+def planned_end(tokens: float, loss: float, sd: float, level: float) -> dict[str, Any]:
+    """`end` of docs/artifacts.md: the loss at the planned end, its interval at `level` and at every one of LEVELS."""
+
+    def interval_at(level: float) -> tuple[float, float]:
+        half = two_sided(level) * sd
+        return loss - half, loss + half
+
+    low, high = interval_at(level)
+    intervals = {f"{level:g}": list(interval_at(level)) for level in LEVELS}
+    return {
+        "tokens": tokens,
+        "loss": loss,
+        "low": low,
+        "high": high,
+        "interval_level": level,
+        "intervals": intervals,
+    }
 
 
 def for_loss(params: dict[str, Any], loss: str | None) -> dict[str, Any]:

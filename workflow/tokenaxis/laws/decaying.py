@@ -15,7 +15,7 @@ import numpy as np
 
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.laws import checks
-from tokenaxis.laws.base import TOKEN_UNIT, Fitted, NotFitted, Prediction
+from tokenaxis.laws.base import TOKEN_UNIT, Fitted, NotFitted, Prediction, planned_end
 from tokenaxis.laws.binning import bins_of
 from tokenaxis.laws.drop_fit import DROP_SPREAD, Points, Prior, Solution, covariance_of, gradient, reweighted
 from tokenaxis.laws.noise import long_run_variance, reading_noise, rows_per_token
@@ -201,9 +201,8 @@ class _Answer:
         if not self.timeline.ends:
             return None
         loss, spread = self._band()
-        z = two_sided(self.params["interval_level"])
-        low, high = float(loss[-1] - z * spread[-1]), float(loss[-1] + z * spread[-1])
-        return {"tokens": float(self.timeline.tokens[-1]), "loss": float(loss[-1]), "low": low, "high": high}
+        level = self.params["interval_level"]
+        return planned_end(float(self.timeline.tokens[-1]), float(loss[-1]), float(spread[-1]), level)
 
     def predict(self, target: float) -> Prediction:
         """Where the predicted loss, and the two sides of its band, reach `target` along the plan."""

@@ -15,7 +15,7 @@ NOISES = ("white", "ar", "heavy", "spiky")
 NOISE_SD = 0.05
 #: tokens of a planted run, and the horizons of its target
 TOKENS = 4e9
-HORIZONS = (1.25, 1.5, 2.0, 3.0)
+HORIZONS = (1.25, 1.5, 2.0)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tokenaxis.errors import Notice
 from tokenaxis.laws import checks
-from tokenaxis.laws.base import TOKEN_UNIT, UNBOUNDED, Fitted, Law, NotFitted, Prediction
+from tokenaxis.laws.base import TOKEN_UNIT, UNBOUNDED, Fitted, Law, NotFitted, Prediction, planned_end
 from tokenaxis.laws.noise import Doubt, doubt_of, reading_error, rows_per_token
 from tokenaxis.laws.normal import cumulative, two_sided
 from tokenaxis.laws.rate import SPENT, Rate, rate_of
@@ -276,10 +276,7 @@ class _Answer:
     def end(self) -> dict[str, Any] | None:
         """Loss at the planned end with its interval."""
         end = self._planned_end()
-        if end is None:
-            return None
-        half = two_sided(self.params["interval_level"]) * end[2]
-        return {"tokens": end[0], "loss": end[1], "low": end[1] - half, "high": end[1] + half}
+        return None if end is None else planned_end(*end, self.params["interval_level"])
 
 
 LAW = Law(

@@ -37,7 +37,7 @@ def run(args: Namespace, say: Callable[[str], None]) -> int:
     trials: list[Trial] = []
     for found in runs_of(args, params):
         for law in args.law:
-            trials += _of_run(found, law, tolerance, args)
+            trials += of_run(found, law, tolerance, args)
     if not trials:
         raise TokenAxisError("no run is long enough to hide its end from a law", remedy="give longer runs")
     if args.json:
@@ -50,8 +50,12 @@ def run(args: Namespace, say: Callable[[str], None]) -> int:
     return 0
 
 
-def runs_of(args: Namespace, params: dict[str, Any]) -> Iterator[Run]:
-    """Every run; its family is its folder. A run that cannot be used is named on stderr."""
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def runs_of(args: Namespace, params: dict[str, Any], say: Callable[[str], None] | None = _to_stderr) -> Iterator[Run]:
+    """Every run; its family is its folder. A run that cannot be used is named to `say`."""
     declared = declarations.load(args.sweep) if args.sweep else declarations.SweepDeclaration()
     fits = params["fits"] | ({"loss": args.loss} if args.loss else {})
     for root, path in _files(args.logs, declared, params):
@@ -63,7 +67,8 @@ def runs_of(args: Namespace, params: dict[str, Any]) -> Iterator[Run]:
             targets.choose_loss(axis.columns, fits)
             yield _run(name, printable(path.parent.name or "."), axis, declaration, fits)
         except TokenAxisError as error:
-            print(f"passed over: {error.within(str(path))}", file=sys.stderr)
+            if say is not None:
+                say(f"passed over: {error.within(str(path))}")
 
 
 def _run(name: str, family: str, axis: TokenAxis, declaration: Declaration, fits: dict[str, Any]) -> Run:
@@ -98,7 +103,8 @@ def _declaration(declaration: Declaration, args: Namespace) -> Declaration:
     return replace(declaration, **changes)
 
 
-def _of_run(run: Run, law: str, tolerance: float, args: Namespace) -> list[Trial]:
+def of_run(run: Run, law: str, tolerance: float, args: Namespace) -> list[Trial]:
+    """The trials of one run under one law, as the options say."""
     if args.plan == "log":
         run = replace(run, losses={k: backtest.with_plan_of_the_log(series) for k, series in run.losses.items()})
     elif args.plan == "none":
@@ -161,7 +167,7 @@ def _row(kind: str, label: str, trials: list[Trial], tolerance: float) -> str:
     levels = " ".join(
         f"{found.coverage[k]:>5.2f}" if k in found.coverage else f"{'-':>5}" for k in ("0.5", "0.8", "0.9")
     )
-    ends = _end_errors(trials)
+    ends = end_errors(trials)
     end = f"{sum(map(abs, ends)) / len(ends):>9.4f}" if ends else f"{'-':>9}"
     verdicts = f"{found.converged} ({found.wrong})"
     return (
@@ -170,7 +176,7 @@ def _row(kind: str, label: str, trials: list[Trial], tolerance: float) -> str:
     )
 
 
-def _end_errors(trials: list[Trial]) -> list[float]:
+def end_errors(trials: list[Trial]) -> list[float]:
     """One error of the end loss per run and cut."""
     return list({(t.run, round(t.hidden, 4)): t.end_error for t in trials if t.end_error is not None}.values())
 
@@ -183,7 +189,7 @@ def as_json(trials: list[Trial], tolerance: float) -> dict[str, Any]:
         own = [trial for trial in trials if trial.law == law]
         laws[law] = []
         for kind, label, some in groups(own):
-            ends = _end_errors(some)
+            ends = end_errors(some)
             mean = sum(map(abs, ends)) / len(ends) if ends else None
             row = {"group": kind, "label": label, "end_error": mean}
             laws[law].append(row | asdict(backtest.summarise(some, tolerance)))

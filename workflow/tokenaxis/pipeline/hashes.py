@@ -10,6 +10,9 @@ from pathlib import Path
 from tokenaxis import store
 from tokenaxis.errors import TokenAxisError
 
+#: bytes that are read at a time
+_PART = 1 << 20
+
 
 def file_stamp(status: os.stat_result) -> str:
     """Size, mtime and ctime in one string: what must be equal for a file to be taken as unchanged."""
@@ -41,14 +44,30 @@ class Hashes:
             stamp = file_stamp(os.stat(file))
             entry = self.known.get(name)
             if entry is None or entry[0] != stamp:
-                with open(file, "rb") as opened:
-                    entry = [stamp, hashlib.file_digest(opened, "sha256").hexdigest()]
+                entry = list(_stamp_and_digest(file))
                 self.known[name], self.changed = entry, True
         except OSError as error:
             raise TokenAxisError(f"cannot be read: {error.strerror}", file=str(file)) from error
         return entry[1]
 
+    def bytes_of(self, file: Path) -> int:
+        """How many bytes `sha256` was taken of; a log may have grown since."""
+        self.sha256(file)
+        return int(self.known[os.path.abspath(file)][0].split(":")[0])
+
     def save(self) -> None:
         """Write what was learnt."""
         if self.changed:
             store.write_text(self.path, store.to_json(self.known, indent=None))
+
+
+def _stamp_and_digest(file: Path) -> tuple[str, str]:
+    """The stamp of a file and the sha256 of the bytes that the stamp is about: not what is appended meanwhile."""
+    total = hashlib.sha256()
+    with open(file, "rb", buffering=0) as opened:
+        status = os.fstat(opened.fileno())
+        left = status.st_size
+        while left > 0 and (part := opened.read(min(left, _PART))):
+            total.update(part)
+            left -= len(part)
+    return file_stamp(status), total.hexdigest()

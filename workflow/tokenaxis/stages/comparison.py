@@ -39,14 +39,23 @@ def update(work: Work) -> bool:
     folder, index = work.results / "comparison", Ledger.load(work.index("comparison"))
     entry = index.entries.get("comparison")
     known = entry is not None and entry["fingerprint"] == fingerprint and index.intact("comparison", folder)
-    if current := known or (entry is None and store.json_fingerprint(folder / SUMMARY) == fingerprint):
-        pass
-    else:
+    current = known or _as_written(folder, fingerprint)
+    if not current:
         _make(work, listing["passed_over"], refused, made_of, folder, fingerprint)
     files = {str(path.relative_to(folder)): stamp(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     index.entries = {"comparison": {"fingerprint": fingerprint, "status": "ok", "files": files}}
     index.save("comparison")
     return not current
+
+
+def _as_written(folder: Path, fingerprint: str) -> bool:
+    """Whether the folder is the comparison of that fingerprint, whole: the other engine's, a copy's or a pulled one."""
+    from tokenaxis.comparison import files
+
+    summary = store.read_json(folder / SUMMARY)
+    if not isinstance(summary, dict) or summary.get("fingerprint") != fingerprint:
+        return False
+    return files.intact(folder, summary.get("files") or {SUMMARY: ""})
 
 
 def _make(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tokenaxis.sweep.ids import without_ending
 from tokenaxis.sweep.model import Group, LogFile
@@ -53,15 +53,14 @@ def settings_of(groups: Sequence[Group], files: Sequence[LogFile]) -> dict[int, 
                 folder = os.path.dirname(folder)
     found: dict[int, list[LogFile]] = {}
     for file in sorted(files, key=lambda file: file.path):
-        number = stems.get(_ENDING.sub("", file.path))
-        if number is None and (_SETTINGS.fullmatch(os.path.basename(file.path)) or _MLFLOW_PARAMS.search(file.path)):
-            number = owner.get(_folder(file.path))
-        if number is not None:
-            found.setdefault(number, []).append(file)
+        run = stems.get(_ENDING.sub("", file.path))
+        if run is None and (_SETTINGS.fullmatch(os.path.basename(file.path)) or _MLFLOW_PARAMS.search(file.path)):
+            run = _owner_of(os.path.dirname(file.path), owner)
+        if run is not None:
+            found.setdefault(run, []).append(file)
     return found
 
 
-def _folder(path: str) -> str:
-    """The folder whose runs a file speaks of: MLflow's params/ belong to the run above."""
-    folder = os.path.dirname(path)
-    return os.path.dirname(folder) if os.path.basename(folder) == "params" else folder
+def _owner_of(folder: str, owner: Mapping[str, int | None]) -> int | None:
+    """The run that a folder of settings speaks of; one without logs (params/, files/, configs/) of that above it."""
+    return owner[folder] if folder in owner or not folder else owner.get(os.path.dirname(folder))

@@ -22,6 +22,7 @@ from tokenaxis.sweep.grouping import group
 from tokenaxis.sweep.ids import run_ids
 from tokenaxis.sweep.known import Known
 from tokenaxis.sweep.model import Discovery, Group, LogFile, Run, Seen
+from tokenaxis.sweep.names import attempt_in
 
 __all__ = ["Discovery", "LogFile", "Run", "discover"]
 
@@ -134,7 +135,10 @@ def _without_copies(logs: Sequence[Seen], declared: SweepDeclaration, known: Kno
     copies: dict[str, str] = {}
     for members in alike.values():
         originals: dict[str, str] = {}
-        for seen in members if len(members) > 1 else ():
+        if len(members) == 1:
+            continue
+        # a copy must not take a file away from the attempts that it belongs to
+        for seen in sorted(members, key=lambda one: (attempt_in(one.log.path) is None, one.log.path)):
             digest = known.sha256(seen.log)
             if digest is not None and originals.setdefault(digest, seen.log.path) != seen.log.path:
                 copies[seen.log.path] = originals[digest]

@@ -6,7 +6,7 @@
   const data = JSON.parse(source.textContent);
   if (!data.runs.length || !data.view) return;
   const state = { x: "tokens", xlog: true, ylog: false, raw: data.runs.length <= 12, filter: "" };
-  const many = data.runs.length > 40; // svg lines up to there, WebGL beyond
+  const many = data.runs.length > 40; // beyond that the grey runs are one trace: hundreds of traces take seconds
   data.runs.sort((a, b) => (a.colour >= 0) - (b.colour >= 0)); // coloured runs are drawn last, above the grey ones
   const charts = [];
 
@@ -116,26 +116,61 @@
   }
   function ends(values, log) { return log ? values.map((value) => Math.log10(value)) : values; }
 
+  // --- many runs: the grey ones are one trace, with gaps between runs; the search box still picks single ones ---
+  function others() { return many ? shownRuns().filter((run) => run.colour < 0) : []; }
+  function single() { return many ? shownRuns().filter((run) => run.colour >= 0) : shownRuns(); }
+  function othersName(count) { return count === 1 ? "1 other run" : `${count} other runs`; }
+  function merged(runs, points) { // points(run) -> [x, y] or null
+    const x = [], y = [], text = [];
+    for (const run of runs) {
+      const found = points(run);
+      if (!found) continue;
+      const name = plain(run.name);
+      for (let at = 0; at < found[0].length; at++) { x.push(found[0][at]); y.push(found[1][at]); text.push(name); }
+      x.push(null); y.push(null); text.push("");
+    }
+    return { x, y, text, name: othersName(runs.length), legendgroup: "others", legendrank: 1001, type: "scatter", mode: "lines", opacity: 0.6,
+             line: { width: 1, color: css("others") } };
+  }
+
   // --- loss against tokens, steps, hours or FLOP ---
   function lossChart(place) {
-    const traces = [], unit = axisUnit(), kind = many ? "scattergl" : "scatter";
+    const traces = [], unit = axisUnit();
     let low = Infinity, high = -Infinity;
-    for (const run of shownRuns()) {
-      const map = mapping(run);
-      if (!map) continue;
+    const span = (run, map) => {
       for (const tokens of data.view.tokens) {
         const x = map(tokens);
         if (x > 0) { low = Math.min(low, x); high = Math.max(high, x); }
       }
+    };
+    const rest = others().map((run) => [run, mapping(run)]).filter((pair) => pair[1]);
+    if (rest.length) {
+      rest.forEach(([run, map]) => span(run, map));
+      const maps = new Map(rest), runs = rest.map((pair) => pair[0]);
+      const hover = `%{text}<br>%{x:,.4~g} ${unit}<br>%{y:.4f} nats/token`;
+      if (state.raw) {
+        traces.push({ ...merged(runs, (run) => [run.raw[0].map(maps.get(run)), run.raw[1]]), showlegend: false, opacity: 0.3,
+                      hovertemplate: hover + " as logged<extra></extra>" });
+      }
+      traces.push({ ...merged(runs, (run) => [run.smooth[0].map(maps.get(run)), run.smooth[1]]), hovertemplate: hover + " (smoothed)<extra></extra>" });
+      const marks = runs.map((run) => crossings(run, maps.get(run), {}, unit));
+      traces.push({ type: "scatter", mode: "markers", showlegend: false, legendgroup: "others", hoverinfo: "text",
+                    x: marks.flatMap((mark) => mark.x), y: marks.flatMap((mark) => mark.y), hovertext: marks.flatMap((mark) => mark.hovertext),
+                    marker: { size: 5, color: css("others"), symbol: marks.flatMap((mark) => mark.marker.symbol) } });
+    }
+    for (const run of single()) {
+      const map = mapping(run);
+      if (!map) continue;
+      span(run, map);
       const name = plain(run.name), group = { legendgroup: run.name, name, legendrank: rank(run) };
       const hover = `${name}<br>%{x:,.4~g} ${unit}<br>%{y:.4f} nats/token`;
       if (state.raw) {
-        traces.push({ ...group, type: kind, mode: run.raw[0].length < 200 ? "markers" : "lines", showlegend: false,
+        traces.push({ ...group, type: "scatter", mode: run.raw[0].length < 200 ? "markers" : "lines", showlegend: false,
                       x: run.raw[0].map(map), y: run.raw[1], line: { width: 1, color: faded(colour(run), 0.3) },
                       marker: { size: 3, color: faded(colour(run), 0.45) }, hovertemplate: hover + " as logged<extra></extra>" });
       }
-      traces.push({ ...group, type: kind, mode: "lines", x: run.smooth[0].map(map), y: run.smooth[1],
-                    line: { width: run.colour < 0 ? 1 : 2, color: colour(run) }, opacity: run.colour < 0 && many ? 0.5 : 1,
+      traces.push({ ...group, type: "scatter", mode: "lines", x: run.smooth[0].map(map), y: run.smooth[1],
+                    line: { width: run.colour < 0 ? 1 : 2, color: colour(run) },
                     hovertemplate: hover + ` (${run.loss}, smoothed)<extra></extra>` });
       if (run.cells.length) traces.push(crossings(run, map, group, unit));
     }
@@ -170,13 +205,20 @@
   function stabilityChart(place) {
     const [kind, index] = [stabilityView.slice(0, stabilityView.indexOf(":")), +stabilityView.slice(stabilityView.indexOf(":") + 1)];
     const traces = [], seen = [];
-    const runs = kind === "run" ? [data.runs[index]] : shownRuns();
+    const rest = kind === "run" ? [] : others().filter((run) => run.windows.some((entry) => entry[0] === index));
+    if (rest.length) {
+      const own = (run) => run.windows.find((entry) => entry[0] === index);
+      rest.forEach((run) => own(run)[1].forEach((tokens) => seen.push(tokens)));
+      traces.push({ ...merged(rest, (run) => [own(run)[1], own(run)[2]]),
+                    hovertemplate: "%{text}: with %{x:,.3s} tokens seen<br>%{y:,.3s} tokens<extra></extra>" });
+    }
+    const runs = kind === "run" ? [data.runs[index]] : single();
     for (const run of runs) {
       for (const [target, tokens, predicted, low, high] of run.windows) {
         if (kind === "target" && target !== index) continue;
         const shade = kind === "run" ? css("series-" + (target % 10)) : colour(run);
         const name = kind === "run" ? data.targetNames[target] + " nats/token" : plain(run.name);
-        seen.push(...tokens);
+        for (const place of tokens) seen.push(place);
         if (kind === "run") {
           const rows = tokens.map((_, at) => at).filter((at) => low[at] !== null && high[at] !== null && predicted[at] !== null);
           traces.push({ x: rows.map((at) => tokens[at]).concat(rows.map((at) => tokens[at]).reverse()),
@@ -203,7 +245,14 @@
   // --- learning rate and batch size ---
   function tracksChart(place) {
     const traces = [];
-    for (const run of shownRuns()) {
+    const rest = others();
+    if (rest.length) {
+      traces.push({ ...merged(rest, (run) => run.batch), line: { width: 1, color: css("others"), shape: "hv" },
+                    hovertemplate: "%{text}<br>%{x:,.0f} tokens<br>%{y:,.0f} tokens/step<extra></extra>" });
+      traces.push({ ...merged(rest, (run) => run.lr), yaxis: "y2", showlegend: false,
+                    hovertemplate: "%{text}<br>%{x:,.0f} tokens<br>learning rate %{y:.3~g}<extra></extra>" });
+    }
+    for (const run of single()) {
       const name = plain(run.name), group = { legendgroup: run.name, name, legendrank: rank(run), line: { color: colour(run), width: run.colour < 0 ? 1 : 2 } };
       if (run.batch) traces.push({ ...group, x: run.batch[0], y: run.batch[1], mode: "lines", line: { ...group.line, shape: "hv" },
                                    hovertemplate: `${name}<br>%{x:,.0f} tokens<br>%{y:,.0f} tokens/step<extra></extra>` });

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: bytes from which a second thread is worth its start
 _LARGE = 8 << 20
 #: bytes from which lines are counted first, so that columns need not be joined from batches: slower, half the memory
-_HUGE = 16 << 20
+_HUGE = 64 << 20
 _BLANKS = ["", "None", "none", "null", "NULL", "Null", "NA", "N/A", "n/a", "-"]
 
 
