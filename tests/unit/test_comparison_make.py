@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +44,20 @@ def test_two_comparisons_of_the_same_runs_are_the_same_bytes(made: tuple[Path, d
     make(sweep, PARAMS, tmp_path, fingerprint="f" * 64)
     again, first = contents(tmp_path), contents(made[0])
     assert [name for name in first if first[name] != again.get(name)] == []
+
+
+def test_the_order_of_sets_decides_no_byte(tmp_path: Path, root: Path) -> None:
+    """Sets of names are walked in another order in every process."""
+    code = (
+        "import sys; from pathlib import Path; from tokenaxis.comparison import make;"
+        "from tests.unit.test_comparison_fake_sweep import PARAMS, make_sweep;"
+        "make(make_sweep(), PARAMS | {'figures': ['svg']}, Path(sys.argv[1]))"
+    )
+    for seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": f"{root / 'workflow'}{os.pathsep}{root}"}
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / seed)], env=environment, cwd=root, check=True)
+    first, second = contents(tmp_path / "1"), contents(tmp_path / "2")
+    assert [name for name in first if first[name] != second.get(name)] == []
 
 
 def test_a_users_own_matplotlib_settings_change_nothing(made: tuple[Path, dict], tmp_path: Path) -> None:

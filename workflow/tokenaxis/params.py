@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,15 @@ def check(data: Any, file: str, results: Path) -> dict[str, Any]:
     """Parameters that were read already, checked; see `load`."""
     sweep = data.get("sweep") if isinstance(data, dict) else None
     seen = results / sweep / ".engine" / "valid" if isinstance(sweep, str) and sweep.strip("./") == sweep else None
-    return validate(data, "params.schema.json", file, seen)
+    checked = validate(data, "params.schema.json", file, seen)
+    if checked["conventions"]["convention"] is not None:
+        from tokenaxis.conventions.registry import lookup
+
+        try:
+            lookup(checked["conventions"]["convention"])
+        except TokenAxisError as error:
+            raise TokenAxisError(f"conventions.convention: {error.reason}", file=file, remedy=error.remedy) from error
+    return checked
 
 
 def validate(data: Any, schema_name: str, file: str, seen: Path | None = None) -> Any:
@@ -73,6 +82,7 @@ def validate(data: Any, schema_name: str, file: str, seen: Path | None = None) -
     Raises:
         TokenAxisError: naming the key, what stands there and what should.
     """
+    _refuse_non_finite(data, file)
     schema_text = (SCHEMAS / schema_name).read_bytes()
     known = None
     if seen is not None:
@@ -91,6 +101,22 @@ def validate(data: Any, schema_name: str, file: str, seen: Path | None = None) -
         known.parent.mkdir(parents=True, exist_ok=True)
         known.touch()
     return data
+
+
+def _refuse_non_finite(data: Any, file: str, key: str = "") -> None:
+    """JSON Schema takes nan and infinity for numbers; no parameter may be one.
+
+    Raises:
+        TokenAxisError: naming the key.
+    """
+    if isinstance(data, float) and not math.isfinite(data):
+        raise TokenAxisError(f"{key}: {data} is not a finite number", file=file)
+    if isinstance(data, dict):
+        for name, value in data.items():
+            _refuse_non_finite(value, file, f"{key}.{name}".lstrip("."))
+    elif isinstance(data, list):
+        for number, value in enumerate(data):
+            _refuse_non_finite(value, file, f"{key}.{number}")
 
 
 def _in_words(error: Any) -> str:

@@ -113,7 +113,12 @@ def _batch_row(entry: TradeOff) -> dict[str, object]:
 def _point_rows(scaling: Scaling) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for point in scaling.points:
-        row = {"run": point.run, "n_params": point.n_params, "tokens": point.tokens, "loss": point.loss}
+        row: dict[str, object] = {
+            "run": point.run,
+            "n_params": point.n_params,
+            "tokens": point.tokens,
+            "loss": point.loss,
+        }
         fitted = None
         if scaling.fit is not None and point.n_params and point.tokens:
             fitted = float(scaling.fit.law.loss(point.n_params, point.tokens))

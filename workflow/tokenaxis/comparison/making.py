@@ -118,7 +118,7 @@ def draw_all(
         _partly(stability.draw(some, [entry for entry in windows if entry.run in shown], palette), left),
         _partly(batch_size.draw(thin), left),
         scaling_figure.draw(law),
-        _partly(tracks.draw({run: curves[run] for run in shown}, palette), left),
+        _partly(tracks.draw({run: curves[run] for run in some.runs}, palette), left),
         conventions.draw(convention_table, answers.focus),
     )
     return [drawing for drawing in drawn if drawing is not None]

@@ -27,5 +27,6 @@ class Options:
         Raises:
             KeyError: a key is missing.
         """
-        values = (params[field.name] for field in fields(cls))
-        return cls(*(tuple(value) if isinstance(value, list) else value for value in values))
+        values: dict[str, Any] = {field.name: params[field.name] for field in fields(cls)}
+        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**(values | lists))

@@ -47,7 +47,7 @@ class ScalingLaw:
     token_coefficient: float
     token_exponent: float
 
-    def loss(self, n_params: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    def loss(self, n_params: np.ndarray | float, tokens: np.ndarray | float) -> np.ndarray:
         """Nats per token, arrays broadcast."""
         import numpy as np
 
