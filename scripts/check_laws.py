@@ -27,7 +27,6 @@ from tokenaxis.laws import planted
 from tokenaxis.laws.projection import Problem, optimum
 from tokenaxis.windows import every_window
 
-
 WHAT = ("coverage", "squares", "speed")
 
 
@@ -102,10 +101,12 @@ def speed() -> None:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("what", nargs="*", choices=[*WHAT, []], help="default: all")
+    options.add_argument("what", nargs="*", metavar="WHAT", help="coverage, squares, speed (default: all)")
     options.add_argument("--runs", type=int, default=2000)
     options.add_argument("--seed", type=int, default=0, help="of the planted runs of coverage")
     args = options.parse_args()
+    if unknown := set(args.what) - set(WHAT):
+        options.error(f"there is no {', '.join(sorted(unknown))}; choose from {', '.join(WHAT)}")
     warnings.filterwarnings("ignore")
     for name in args.what or WHAT:
         if name == "speed":

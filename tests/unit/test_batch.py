@@ -10,7 +10,7 @@ import pytest
 from tokenaxis.axis import batch
 from tokenaxis.axis.batch import Batch, no_batch, resolve_batch
 from tokenaxis.axis.batch_column import BatchColumn
-from tokenaxis.axis.naming import batch_in_name
+from tokenaxis.readers.batch_name import batch_in_name
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import TokenAxisError
 

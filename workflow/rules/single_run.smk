@@ -46,6 +46,7 @@ rule stability_of_run:
         token_axis=f"{RESULTS}/token_axis/{{run}}.parquet",
         fits=f"{RESULTS}/fits/{{run}}.json",
     output:
+        update(f"{RESULTS}/stability/{{run}}.parquet"),
         update(f"{RESULTS}/stability/{{run}}.json"),
     log:
         f"{RESULTS}/.engine/logs/stability-{{run}}.log",
@@ -88,6 +89,7 @@ rule passports_of_run:
         stability=f"{RESULTS}/stability/{{run}}.json",
         conventions=f"{RESULTS}/conventions/{{run}}.json",
     output:
+        update(f"{RESULTS}/passports/{{run}}.md"),
         update(f"{RESULTS}/passports/{{run}}.json"),
     log:
         f"{RESULTS}/.engine/logs/passports-{{run}}.log",

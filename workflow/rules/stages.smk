@@ -17,7 +17,7 @@ rule token_axis:
     message:
         "token_axis: raw logs onto a token axis, shard {wildcards.shard}"
     shell:
-        f"{SCRIPTS}/token_axis.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q}"
+        f"{SCRIPTS}/token_axis.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q} --keep-going"
 
 
 rule fits:
@@ -35,7 +35,7 @@ rule fits:
     message:
         "fits: crossings, laws and predictions, shard {wildcards.shard}"
     shell:
-        f"{SCRIPTS}/fits.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q}"
+        f"{SCRIPTS}/fits.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q} --keep-going"
 
 
 rule stability:
@@ -54,7 +54,7 @@ rule stability:
     message:
         "stability: predictions on growing windows, shard {wildcards.shard}"
     shell:
-        f"{SCRIPTS}/stability.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q}"
+        f"{SCRIPTS}/stability.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q} --keep-going"
 
 
 rule conventions:
@@ -73,7 +73,8 @@ rule conventions:
     message:
         "conventions: FLOPs under every convention, shard {wildcards.shard}"
     shell:
-        f"{SCRIPTS}/conventions.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q}"
+        f"{SCRIPTS}/conventions.py "
+        "--manifest {input.manifest:q} --params {input.params:q} --log {log:q} --keep-going"
 
 
 rule passports:
@@ -94,4 +95,4 @@ rule passports:
     message:
         "passports: where each number comes from, shard {wildcards.shard}"
     shell:
-        f"{SCRIPTS}/passports.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q}"
+        f"{SCRIPTS}/passports.py " "--manifest {input.manifest:q} --params {input.params:q} --log {log:q} --keep-going"

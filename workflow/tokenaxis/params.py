@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -42,17 +43,23 @@ def load_yaml(path: Path) -> Any:
         ) from error
 
 
-def load(path: Path, results: Path) -> dict[str, Any]:
+def load(path: Path, results: Path, sweep: str | None = None, logs: str | None = None) -> dict[str, Any]:
     """All parameters, checked.
 
     Args:
         path: params.yaml.
         results: folder of results; what was found valid is remembered below it.
+        sweep, logs: in place of those of the file; a sweep without logs is looked for in sweeps/<sweep>.
 
     Raises:
         TokenAxisError: a key is unknown, missing or of the wrong type.
     """
-    return check(load_yaml(path), str(path), results)
+    data = load_yaml(path)
+    if isinstance(data, dict) and sweep is not None and sweep != data.get("sweep"):
+        data = data | {"sweep": sweep, "logs": f"sweeps/{sweep}"}
+    if isinstance(data, dict) and logs is not None:
+        data = data | {"logs": logs}
+    return check(data, str(path), results)
 
 
 def check(data: Any, file: str, results: Path) -> dict[str, Any]:
@@ -98,8 +105,9 @@ def validate(data: Any, schema_name: str, file: str, seen: Path | None = None) -
         key = ".".join(str(part) for part in error.absolute_path) or "the top level"
         raise TokenAxisError(f"{key}: {_in_words(error)}", file=file)
     if known is not None:
-        known.parent.mkdir(parents=True, exist_ok=True)
-        known.touch()
+        with contextlib.suppress(OSError):  # read-only results: it will be looked at again, and that is all
+            known.parent.mkdir(parents=True, exist_ok=True)
+            known.touch()
     return data
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tokenaxis.axis.batch_column import BatchColumn
-from tokenaxis.axis.naming import NamedBatch, batch_in_name
+from tokenaxis.readers.batch_name import NamedBatch, batch_in_name
 from tokenaxis.axis.schedule import BatchSchedule
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tokenaxis.axis.attempts import is_newest_first
-from tokenaxis.axis.wording import counted
 from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers import steps
 
 if TYPE_CHECKING:
     from tokenaxis.readers.base import RawLog
 
-#: whole numbers above this are not exact in float64
-_LARGEST_STEP = 2.0**53
 #: no log is written so rarely, and no batch that is worth a log is so small
 _LEAST_TOKENS = 16_384
-_REMEDY = "declare the column that counts optimizer steps, e.g. `columns: {step: global_step}`"
 
 
 @dataclass(frozen=True)
@@ -50,13 +47,14 @@ def usable_rows(raw: RawLog) -> UsableRows:
     columns = {name: values for name, values in raw.columns.items() if name != "step"}
     lines, bad_lines, warnings = raw.lines, list(raw.bad_lines), []
     if not len(step):
-        raise TokenAxisError("no row with a usable step", remedy=_REMEDY if raw.rows_read else None)
-    whole = step.astype(np.int64) if step.min() > -_LARGEST_STEP and step.max() < _LARGEST_STEP else None
+        raise TokenAxisError("no row with a usable step", remedy=steps.REMEDY if raw.rows_read else None)
+    steps.refuse_beyond(step, lines)
+    whole = step.astype(np.int64) if step.min() > -steps.LARGEST_STEP and step.max() < steps.LARGEST_STEP else None
     if whole is None or whole.min() < 0 or (whole != step).any():
         with np.errstate(invalid="ignore"):
-            good = (step >= 0) & (step < _LARGEST_STEP) & (np.floor(step) == step)
+            good = (step >= 0) & (step < steps.LARGEST_STEP) & (np.floor(step) == step)
         _refuse_mostly_bad(step, good, lines)
-        warnings.append(_bad_step_notice(step, good, lines))
+        warnings += steps.notices(step[~good], lines[~good])
         bad_lines = sorted(bad_lines + lines[~good].tolist())
         whole, lines = step[good].astype(np.int64), lines[good]
         columns = {name: values[good] for name, values in columns.items()}
@@ -74,13 +72,13 @@ def _not_steps(step: np.ndarray, raw: RawLog) -> list[Notice]:
     if len(step) < 3 or "tokens" in raw.columns or raw.names.get("step") == raw.names.get("tokens"):
         return []
     gaps = np.diff(step)
-    smallest = int(gaps[gaps > 0].min(initial=_LARGEST_STEP))
-    if not _LEAST_TOKENS <= smallest < _LARGEST_STEP or step.min() < smallest or (step % smallest).any():
+    smallest = int(gaps[gaps > 0].min(initial=steps.LARGEST_STEP))
+    if not _LEAST_TOKENS <= smallest < steps.LARGEST_STEP or step.min() < smallest or (step % smallest).any():
         return []
     own = raw.names.get("step", "step")
     text = (
         f"the column {own!r} counts by {smallest:,}: if these are tokens, not optimizer steps, declare "
-        f"`columns: {{tokens: {own!r}}}` and `tokens_per_step:`"
+        f"`defaults: {{columns: {{tokens: {quoted(own)}}}, tokens_per_step: 524288}}`, with their own number per step"
     )
     return [Notice("step_may_be_tokens", text)]
 
@@ -92,12 +90,5 @@ def _refuse_mostly_bad(step: np.ndarray, good: np.ndarray, lines: np.ndarray) ->
     raise TokenAxisError(
         f"the step column holds no optimizer steps: {step[first]:g} is no whole number of 0 or more",
         line=int(lines[first]),
-        remedy=_REMEDY,
+        remedy=steps.REMEDY,
     )
-
-
-def _bad_step_notice(step: np.ndarray, good: np.ndarray, lines: np.ndarray) -> Notice:
-    bad = np.flatnonzero(~good)
-    first = f"first: {step[bad[0]]:g}, line {lines[bad[0]]}"
-    text = f"{counted(len(bad), 'row')} with a step that is no whole number of 0 or more ({first}): dropped"
-    return Notice("bad_step", text)

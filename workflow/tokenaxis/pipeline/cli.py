@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tokenaxis import store
+from tokenaxis import params, store
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline import locks, made_of
 from tokenaxis.pipeline.progress import Progress
-from tokenaxis.pipeline.runner import run_stage
+from tokenaxis.pipeline.runner import refusal_names, run_stage
 from tokenaxis.pipeline.spec import PER_RUN, STAGES
 from tokenaxis.pipeline.work import Work, from_manifest, from_params
 
@@ -23,11 +23,20 @@ from tokenaxis.pipeline.work import Work, from_manifest, from_params
 def parser(stage: str, about: str) -> argparse.ArgumentParser:
     """Options of a stage script."""
     options = argparse.ArgumentParser(prog=f"scripts/{stage}.py", description=about)
-    options.add_argument("--params", type=Path, default=Path("params.yaml"), help="params.yaml, or a section as JSON")
+    options.add_argument("--params", type=Path, help="params.yaml, or a section as JSON; default: ./params.yaml")
+    options.add_argument("--sweep", metavar="NAME", help="another sweep than params.yaml names")
+    options.add_argument("--logs", metavar="DIR", help="its directory of logs; default: sweeps/NAME")
     options.add_argument("--manifest", type=Path, help="a shard of the sweep (Snakemake); default: the whole sweep")
     options.add_argument("--run", metavar="ID", help="only this run")
     options.add_argument("--jobs", type=int, default=1, help="processes; 0 = as many as there are cores")
     options.add_argument("--log", type=Path, help="a file that gets a copy of what is printed")
+    if stage in PER_RUN:
+        options.add_argument(
+            "--keep-going",
+            action="store_true",
+            help="exit with 0 although a fault of the program left runs out; the comparison, which engines run last, "
+            "then exits with 1",
+        )
     return options
 
 
@@ -42,10 +51,11 @@ def stage_main(stage: str, about: str, argv: list[str] | None = None) -> int:
             summary = run_stage(stage, work, say, args.jobs or os.cpu_count() or 1, args.run, progress)
             strictly_refused = bool(summary.refused) and stage == "token_axis" and work.strict
             job.complete = not summary.failed and not strictly_refused
-        say(f"{stage}: {summary.computed} computed, {summary.current} up to date, {summary.refused} refused")
+        part = "" if work.label == "all" else f" {work.label}"
+        say(f"{stage}{part}: {summary.computed} computed, {summary.current} up to date, {summary.refused} left out")
         if summary.failed:
-            say(f"{stage}: {summary.failed} failed")
-            outcome.status = 1
+            say(f"{stage}{part}: {summary.failed} failed by a fault of tokenaxis; the other runs go on")
+            outcome.status = 0 if args.keep_going else 1
         elif strictly_refused:
             raise TokenAxisError(f"{summary.refused} logs were refused and runs.strict is true")
     return outcome.status
@@ -78,7 +88,7 @@ def at_work(
 def work_from(args: argparse.Namespace) -> Work:
     """The task that the options describe."""
     if args.manifest is None:
-        return from_params(args.params)
+        return from_params(args.params or params.find("params.yaml"), args.sweep, args.logs)
     return from_manifest(args.manifest, args.params)
 
 
@@ -93,18 +103,22 @@ def runs_main(about: str, argv: list[str] | None = None) -> int:
         found, root, results, strict = _found(args)
         with at_work(args, results, "runs", "all", say) as job:
             content = runs.write(found, root, results)
-            job.complete = not (content["refused"] and strict)
+            job.complete = bool(content["runs"]) and not (content["refused"] and strict)
         refusals: dict[str, list[str]] = {}
         for item in content["refused"]:
             reason = item["reason"] + (f" -- {item['remedy']}" if item["remedy"] else "")
             refusals.setdefault(reason, []).append(item["name"])
         for reason, names in refusals.items():
             say(refusal_line(names, reason))
+        for notice in content["notices"]:
+            say(f"runs: {notice['message']}")
         ids = {run["id"] for run in content["runs"]}
         for stage in PER_RUN:
             prune_folder(results / stage, ids, (*STAGES[stage].suffixes, REFUSED))
         passed_over = len(content["passed_over"])
         say(f"runs: {len(ids)} runs, {len(content['refused'])} files refused, {passed_over} passed over")
+        if not ids:
+            raise runs.no_runs(root, content["passed_over"], content["refused"])
         if content["refused"] and strict:
             raise TokenAxisError(f"{len(content['refused'])} files were refused and runs.strict is true")
     return outcome.status
@@ -115,10 +129,9 @@ def _found(args: argparse.Namespace) -> tuple[dict[str, Any], Path, Path, bool]:
     if args.manifest is not None:
         found = store.read_json(args.manifest)
         return found, Path(found["root"]), Path(found["results"]), found["strict"]
-    from tokenaxis import params
     from tokenaxis.stages import runs
 
-    loaded = params.load(args.params, Path("results"))
+    loaded = params.load(args.params or params.find("params.yaml"), Path("results"), args.sweep, args.logs)
     root, results = Path(loaded["logs"]), Path("results") / loaded["sweep"]
     return runs.find(loaded["sweep"], root, loaded["runs"]["ignore"], results), root, results, loaded["runs"]["strict"]
 
@@ -137,6 +150,11 @@ def comparison_main(about: str, argv: list[str] | None = None) -> int:
             with at_work(args, work.results, "comparison", "all", say) as job:
                 say(f"comparison: {'computed' if comparison.update(work) else 'up to date'}")
                 job.complete = True
+            if failed := comparison.faults(work):
+                say(f"comparison: without {refusal_names(failed)}, by a fault of tokenaxis; see the logs of the stages")
+                outcome.status = 1
+        if args.manifest is not None and not args.show:
+            say(f"report: {work.results}/comparison/index.html; its table: scripts/comparison.py --show")
         if args.show or args.manifest is None:
             print(comparison.console_table(work))
     return outcome.status

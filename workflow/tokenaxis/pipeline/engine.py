@@ -16,7 +16,7 @@ from tokenaxis import params, store
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline import leftovers, locks, made_of, options
 from tokenaxis.pipeline.fingerprints import code_digest
-from tokenaxis.pipeline.ledger import drop_if_touched
+from tokenaxis.pipeline.ledger import drop_if_touched, put_aside
 from tokenaxis.pipeline.spec import PER_RUN as PER_RUN
 from tokenaxis.pipeline.spec import STAGES
 from tokenaxis.pipeline.work import code_path, index_path, listing_path, manifest_path, params_path
@@ -229,7 +229,7 @@ def drop_stale_indexes(plan: Plan) -> None:
         for label in plan.shards if stage.per_run else ["all"]:
             index = Path(plan.index(stage.name, label))
             if not made_of.fits(plan.results, stage.name, label) or _mtime(index) > now:
-                index.unlink(missing_ok=True)
+                put_aside(index)
             else:
                 drop_if_touched(index, folder)
 

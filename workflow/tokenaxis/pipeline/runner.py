@@ -14,7 +14,7 @@ from typing import Any
 from tokenaxis import store
 from tokenaxis.errors import TokenAxisError, printable
 from tokenaxis.pipeline import fingerprints
-from tokenaxis.pipeline.ledger import Ledger, stamp
+from tokenaxis.pipeline.ledger import Ledger, record
 from tokenaxis.pipeline.progress import Progress, followed
 from tokenaxis.pipeline.spec import STAGES, Stage
 from tokenaxis.pipeline.work import Work
@@ -109,10 +109,8 @@ def run_stage(
             refusals.setdefault(message, []).append(task.run["name"])
         elif message:
             say(message)
-        if status == "failed":
-            summary.failed += 1
-            continue
-        summary.computed += 1
+        summary.computed += status != "failed"
+        summary.failed += status == "failed"
         summary.refused += status == "refused"
         entries[task.run["id"]] = _entry(task, status)
     for reason, names in refusals.items():
@@ -121,15 +119,18 @@ def run_stage(
         _prune(stage, work)
         ledger.entries = entries
         work.hashes.save()
-        if not summary.failed:
-            ledger.save(name)
+        ledger.save(name)
     return summary
 
 
 def refusal_line(names: list[str], reason: str) -> str:
     """One line for all files that were refused for the same reason."""
-    shown = ", ".join(names[:3]) + ("" if len(names) <= 3 else f" and {len(names) - 3} more")
-    return f"refused: {shown}: {reason}"
+    return f"refused: {refusal_names(names)}: {reason}"
+
+
+def refusal_names(names: list[str]) -> str:
+    """The first of some names, and how many more there are."""
+    return ", ".join(names[:3]) + ("" if len(names) <= 3 else f" and {len(names) - 3} more")
 
 
 def _task(stage: Stage, run: dict[str, Any], work: Work, ledgers: dict[str, Ledger]) -> Task | None:
@@ -146,10 +147,13 @@ def _task(stage: Stage, run: dict[str, Any], work: Work, ledgers: dict[str, Ledg
 
 
 def _upstream_fingerprint(stage: Stage, run_id: str, work: Work, ledger: Ledger) -> str | None:
-    entry = ledger.entries.get(run_id)
-    if entry is not None:
+    folder = work.results / stage.name
+    if ledger.intact(run_id, folder):
+        entry = ledger.entries[run_id]
         return entry["fingerprint"] if entry["status"] == "ok" else None
-    return _embedded(work.results / stage.name / f"{run_id}.{stage.suffixes[-1]}")
+    if (folder / f"{run_id}.{REFUSED}").exists():
+        return None
+    return _embedded(folder / f"{run_id}.{stage.suffixes[-1]}")
 
 
 def _embedded(path: Path) -> str | None:
@@ -160,25 +164,25 @@ def _current(task: Task, ledger: Ledger) -> dict[str, Any] | None:
     """The index entry of a run whose artifacts are current, else None."""
     folder = task.work.results / task.stage.name
     entry = ledger.entries.get(task.run["id"])
-    known = entry is not None and entry["fingerprint"] == task.fingerprint
-    if known and ledger.intact(task.run["id"], folder):
-        return entry
-    if store.json_fingerprint(task.path(REFUSED)) == task.fingerprint:
-        return _entry(task, "refused")
+    if entry is not None and entry["fingerprint"] == task.fingerprint:
+        if entry["status"] == "failed":
+            return None  # what failed may not fail again: memory, a library that was mended
+        if ledger.intact(task.run["id"], folder):
+            return entry
+        return _entry(task, entry["status"]) if ledger.same_content(task.run["id"], folder) else None
+    refusal = store.read_json(task.path(REFUSED))
+    if isinstance(refusal, dict) and refusal.get("fingerprint") == task.fingerprint:
+        return None if refusal.get("fault") else _entry(task, "refused")
     carry = [suffix for suffix in task.stage.suffixes if suffix != "md"]
-    plain = [suffix for suffix in task.stage.suffixes if suffix == "md"]
     if any(_embedded(task.path(suffix)) != task.fingerprint for suffix in carry):
         return None
-    for suffix in plain:  # carries no fingerprint: as good as its partner, unless somebody touched it since
-        path = task.path(suffix)
-        if stamp(path) is None or (known and entry is not None and entry["files"].get(path.name) != stamp(path)):
-            return None
-    return _entry(task, "ok")
+    # Markdown carries no fingerprint: it is written before its partner, which does
+    return _entry(task, "ok") if all(task.path(suffix).exists() for suffix in task.stage.suffixes) else None
 
 
 def _entry(task: Task, status: str) -> dict[str, Any]:
-    suffixes = (REFUSED,) if status == "refused" else task.stage.suffixes
-    files = {path.name: stamp(path) for path in (task.path(suffix) for suffix in suffixes) if path.exists()}
+    suffixes = task.stage.suffixes if status == "ok" else (REFUSED,)
+    files = {path.name: record(path) for path in (task.path(suffix) for suffix in suffixes)}
     return {"fingerprint": task.fingerprint, "status": status, "files": files}
 
 
@@ -218,24 +222,25 @@ def _guarded(compute: Callable[[Task], str], task: Task) -> tuple[str, str]:
     What was there before and may not be written again goes first: a kill at any moment leaves the new artifact, the
     old one or none, never a refusal beside a table.
     """
-    name = f"{task.stage.name}: {task.run['name']}"
     _forget_former(task)
     try:
         return compute(task), ""
     except TokenAxisError as error:
         if isinstance(error.__cause__, OSError) and task.work.results in Path(error.file or "").parents:
             raise  # disk full, or read-only: as true of every other run
-        if task.stage.name != "token_axis":
-            return "failed", f"error: {name}: {error}"
-        task.path(task.stage.suffixes[-1]).unlink(missing_ok=True)
-        store.write_json(
-            task.path(REFUSED),
-            task.stamp("refused")
-            | {"name": task.run["name"], "reason": _reason(error), "remedy": error.remedy and printable(error.remedy)},
-        )
+        _leave_out(task, {"reason": _reason(error), "remedy": error.remedy and printable(error.remedy)})
         return "refused", _reason(error) + (f" -- {printable(error.remedy)}" if error.remedy else "")
-    except Exception:
-        return "failed", f"error: {name}: this is a fault of tokenaxis\n{traceback.format_exc()}"
+    except Exception as error:
+        reason = f"a fault of tokenaxis in stage {task.stage.name}: {type(error).__name__}: {error}"
+        _leave_out(task, {"reason": printable(reason), "remedy": "report it with the log", "fault": True})
+        return "failed", f"error: {task.run['name']}: {reason}\n{traceback.format_exc()}"
+
+
+def _leave_out(task: Task, why: dict[str, Any]) -> None:
+    """Put a refusal in the place of a run's artifacts."""
+    for suffix in reversed(task.stage.suffixes):
+        task.path(suffix).unlink(missing_ok=True)
+    store.write_json(task.path(REFUSED), task.stamp("refused") | {"name": task.run["name"]} | why)
 
 
 def _forget_former(task: Task) -> None:

@@ -100,15 +100,15 @@ def from_manifest(manifest: Path, section_file: Path) -> Work:
     )
 
 
-def from_params(path: Path) -> Work:
-    """The whole sweep that params.yaml names, by its runs.json.
+def from_params(path: Path, sweep: str | None = None, logs: str | None = None) -> Work:
+    """The whole sweep that params.yaml (or `sweep`) names, by its runs.json.
 
     Raises:
         TokenAxisError: params.yaml does not fit its schema, or the stage `runs` has not run yet.
     """
     from tokenaxis import params
 
-    loaded = params.load(path, Path("results"))
+    loaded = params.load(path, Path("results"), sweep, logs)
     results = Path("results") / loaded["sweep"]
     listing = store.read_json(results / "runs.json")
     if not isinstance(listing, dict):

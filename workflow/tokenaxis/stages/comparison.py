@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,9 @@ import tokenaxis
 from tokenaxis import store
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline import fingerprints
-from tokenaxis.pipeline.ledger import Ledger, stamp
+from tokenaxis.pipeline.ledger import Ledger, record
 from tokenaxis.pipeline.runner import REFUSED
-from tokenaxis.pipeline.spec import STAGES
+from tokenaxis.pipeline.spec import PER_RUN, STAGES
 
 if TYPE_CHECKING:
     from tokenaxis.comparison.model import RunResult
@@ -29,9 +30,10 @@ def update(work: Work) -> bool:
         TokenAxisError: an earlier stage has not run.
     """
     listing = _listing(work)
-    refused = listing["refused"] + _refused_while_read(work)
-    made_of = _passport_fingerprints(work)
-    missing = [run["id"] for run in work.runs if run["id"] not in made_of and not _refusal(work, run["id"]).exists()]
+    left_out = _left_out(work)
+    refused = listing["refused"] + [_shown(item) for item in left_out.values()]
+    made_of = {run: made for run, made in _passport_fingerprints(work).items() if run not in left_out}
+    missing = [run["id"] for run in work.runs if run["id"] not in made_of and run["id"] not in left_out]
     if missing:
         raise TokenAxisError(f"there is no passport of {missing[0]}", remedy="run the stages before comparison")
     inputs = [made_of, refused, listing["passed_over"], _shown_parameters(work), tokenaxis.__version__]
@@ -42,7 +44,7 @@ def update(work: Work) -> bool:
     current = known or _as_written(folder, fingerprint)
     if not current:
         _make(work, listing["passed_over"], refused, made_of, folder, fingerprint)
-    files = {str(path.relative_to(folder)): stamp(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    files = {str(path.relative_to(folder)): record(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     index.entries = {"comparison": {"fingerprint": fingerprint, "status": "ok", "files": files}}
     index.save("comparison")
     return not current
@@ -96,13 +98,26 @@ def _listing(work: Work) -> dict[str, Any]:
     return listing
 
 
-def _refusal(work: Work, run_id: str) -> Path:
-    return work.results / "token_axis" / f"{run_id}.{REFUSED}"
+def faults(work: Work) -> list[str]:
+    """Names of runs that a fault of the program left out."""
+    return [item["name"] for item in _left_out(work).values() if item.get("fault")]
 
 
-def _refused_while_read(work: Work) -> list[dict[str, Any]]:
-    found = (store.read_json(_refusal(work, run["id"])) for run in work.runs)
-    return [{key: item[key] for key in ("name", "reason", "remedy")} for item in found if item is not None]
+def _left_out(work: Work) -> dict[str, dict[str, Any]]:
+    """Run id -> what a stage left in place of its artifact."""
+    found: dict[str, dict[str, Any]] = {}
+    for stage in PER_RUN:
+        folder = work.results / stage
+        present = {entry.name for entry in os.scandir(folder)} if folder.is_dir() else set()
+        for run in work.runs:
+            name = f"{run['id']}.{REFUSED}"
+            if name in present and run["id"] not in found and (item := store.read_json(folder / name)) is not None:
+                found[run["id"]] = item
+    return found
+
+
+def _shown(item: dict[str, Any]) -> dict[str, Any]:
+    return {key: item[key] for key in ("name", "reason", "remedy")}
 
 
 def _passport_fingerprints(work: Work) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,14 @@ from tokenaxis import store
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline import fingerprints
 from tokenaxis.pipeline.hashes import Hashes
-from tokenaxis.pipeline.ledger import Ledger, stamp
+from tokenaxis.pipeline.ledger import Ledger, record
 from tokenaxis.pipeline.work import ENGINE, index_path
 from tokenaxis.sweep import declared, discover
 
 
 def find(sweep: str, root: Path, ignore: list[str], results: Path) -> dict[str, Any]:
-    """What is in the sweep directory, JSON-ready: runs, refused, passed_over, and `fits`, what the sweep declares for
-    that stage.
+    """What is in the sweep directory, JSON-ready: runs, refused, passed_over, notices, and `fits`, what the sweep
+    declares for that stage.
 
     Args:
         sweep: name of the sweep.
@@ -25,17 +26,32 @@ def find(sweep: str, root: Path, ignore: list[str], results: Path) -> dict[str, 
         results: results/<sweep>, for the caches.
 
     Raises:
-        TokenAxisError: no such directory, or a declaration file that does not fit its schema.
+        TokenAxisError: no such directory, not a single file in it, or a declaration file that does not fit its schema.
     """
     declaration = declared.load(sweep, results / ENGINE / "valid", root)
     found = discover.discover(root, declaration, ignore, results / ENGINE / "discovery.json")
+    if not (found.runs or found.refused or found.passed_over):
+        raise no_runs(root, found.passed_over, found.refused)
+    for entry in found.refused:  # the libraries below do not know what the sweep is called
+        entry["remedy"] = entry["remedy"] and entry["remedy"].replace("<sweep>", sweep)
     return {
         "sweep": sweep,
         "fits": declaration.fits(),
         "runs": [run.as_record() for run in found.runs],
         "refused": found.refused,
         "passed_over": found.passed_over,
+        "notices": found.notices,
     }
+
+
+def no_runs(root: Path | str, passed_over: Sequence[Any], refused: Sequence[Any]) -> TokenAxisError:
+    """The failure of a sweep in which nothing is a run."""
+    if not passed_over and not refused:
+        reason, remedy = "it holds no file", "put raw logs there, or name another directory: logs: in params.yaml"
+    else:
+        reason = f"{len(passed_over)} files passed over, {len(refused)} refused"
+        remedy = "python scripts/inspect_log.py DIR says why, file by file"
+    return TokenAxisError(f"no runs in {root}: {reason}", remedy=remedy)
 
 
 def listing(found: dict[str, Any], root: Path, hashes: Hashes) -> dict[str, Any]:
@@ -45,7 +61,7 @@ def listing(found: dict[str, Any], root: Path, hashes: Hashes) -> dict[str, Any]
         files = [_described(file, root, hashes, run["name"], refused) for file in run["files"]]
         facts_from = [_described(file, root, hashes, run["name"], refused) for file in run["facts_from"]]
         runs.append(run | {"files": files, "facts_from": facts_from})
-    content = {key: found[key] for key in ("sweep", "fits", "passed_over")} | {"runs": runs, "refused": refused}
+    content = {key: found[key] for key in ("sweep", "fits", "passed_over", "notices")} | {"runs": runs, "refused": refused}
     return content | {"schema": "tokenaxis/runs/1", "fingerprint": fingerprints.combine("runs", content)}
 
 
@@ -69,7 +85,7 @@ def write(found: dict[str, Any], root: Path, results: Path) -> dict[str, Any]:
     path = results / "runs.json"
     store.write_text_if_changed(path, store.to_json(content))
     hashes.save()
-    files = {path.name: stamp(path)}
+    files = {path.name: record(path)}
     entry = {"fingerprint": content["fingerprint"], "status": "ok", "files": files}
     Ledger(index_path(results, "runs", "all"), {"runs": entry}).save("runs")
     return content

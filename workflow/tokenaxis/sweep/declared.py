@@ -14,6 +14,10 @@ from tokenaxis.sweep import models
 from tokenaxis.sweep.patterns import GroupRule, Place, place_of
 
 
+#: keys that each say the whole of a run's batch
+_BATCH = ("tokens_per_step", "batch_schedule")
+
+
 @dataclass(frozen=True)
 class SweepDeclaration:
     """The parsed file.
@@ -22,8 +26,9 @@ class SweepDeclaration:
         targets: target losses of this sweep, or None.
         loss: the loss column that its runs are compared on, or None.
         ignore: glob patterns of paths below the sweep directory that are passed over.
-        entries: (pattern, keys) in order; later ones win key by key, and within `columns` and `facts`. Of `model` only
-            the last one counts; what is stated beside it goes before it.
+        entries: (pattern, keys) in order; later ones win key by key, and within `columns` and `facts`;
+            `tokens_per_step` and `batch_schedule` replace one another. Of `model` only the last one counts; what is
+            stated beside it goes before it.
         root: the sweep directory, where models' files are looked for first; None: only the working directory.
         cache: a folder that remembers what models' files hold, or None.
         defaults: how many of the entries, from the first on, are for every run.
@@ -82,7 +87,8 @@ class SweepDeclaration:
             paths: its files, relative to the sweep directory, and its name; an entry counts if it fits one of them.
 
         Raises:
-            TokenAxisError: a model's file is missing or unreadable, or a schedule is not ascending.
+            TokenAxisError: a model's file is missing or unreadable, a schedule does not ascend, or one entry declares both
+                a batch and a schedule.
         """
         return self.of_entries(self.fitting(*paths))
 
@@ -106,11 +112,14 @@ class SweepDeclaration:
             if (price := keys.get("price_per_gpu_hour")) is not None:
                 stated = {"price_per_gpu_hour": price["value"], "price_currency": price["currency"]}
                 merged["facts"] = merged["facts"] | stated
+            _refuse_both(keys)
             for key, value in keys.items():
                 if key in ("columns", "facts"):
                     merged[key] = merged[key] | value
-                elif key == "batch_schedule":
-                    merged[key] = parse_schedule(value)
+                elif key in _BATCH:  # each says it all, so that of a later entry replaces the other too
+                    for other in _BATCH:
+                        merged.pop(other, None)
+                    merged[key] = parse_schedule(value) if key == "batch_schedule" else value
                 elif key not in ("model", "price_per_gpu_hour"):
                     merged[key] = value
         return Declaration.from_dict(merged)
@@ -171,11 +180,19 @@ def on_command_line(sweep: str | None, text: str | None) -> SweepDeclaration:
     return replace(declaration, entries=(*declaration.entries, ("*", keys)))
 
 
+def _refuse_both(keys: dict[str, Any]) -> None:
+    if all(key in keys for key in _BATCH):
+        raise TokenAxisError(
+            "declares tokens_per_step and batch_schedule for the same run: which of them is its batch?",
+            remedy="remove one of the two keys in configs/sweeps/<sweep>.yaml",
+        )
+
+
 def parse_schedule(stages: list[Any]) -> tuple[tuple[float, float], ...]:
-    """Stages as "TOKENS:BATCH" or [tokens, batch] -> ((start_tokens, tokens_per_step), ...), sorted by start.
+    """Stages as "TOKENS:BATCH" or [tokens, batch] -> ((start_tokens, tokens_per_step), ...).
 
     Raises:
-        TokenAxisError: a stage is not such a pair, or a batch is not positive.
+        TokenAxisError: a stage is not such a pair, a batch is not positive, or the starts do not ascend.
     """
     parsed = []
     for stage in stages:
@@ -185,5 +202,11 @@ def parse_schedule(stages: list[Any]) -> tuple[tuple[float, float], ...]:
             raise TokenAxisError(f"a batch schedule takes TOKENS:BATCH pairs, got {stage!r}") from None
         if not (0 <= start < float("inf") and 0 < batch < float("inf")):
             raise TokenAxisError(f"a batch schedule takes non-negative tokens and positive batches, got {stage!r}")
+        if parsed and start <= parsed[-1][0]:
+            in_order = ", ".join(f"[{one:.0f}, {size:.0f}]" for one, size in sorted({*parsed, (start, batch)}))
+            raise TokenAxisError(
+                f"the starts of batch_schedule do not ascend: {start:,.0f} tokens after {parsed[-1][0]:,.0f}",
+                remedy=f"write its stages in order, if this is what is meant: [{in_order}, ...]",
+            )
         parsed.append((start, batch))
-    return tuple(sorted(parsed))
+    return tuple(parsed)

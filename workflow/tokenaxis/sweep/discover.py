@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tokenaxis import readers
-from tokenaxis.errors import TokenAxisError, printable
+from tokenaxis.errors import Notice, TokenAxisError, printable
 from tokenaxis.pipeline.hashes import file_stamp
 from tokenaxis.sweep import beside
+from tokenaxis.sweep.copies import without_copies
 from tokenaxis.sweep.declared import SweepDeclaration
 from tokenaxis.sweep.folders import walk
 from tokenaxis.sweep.grouping import group
 from tokenaxis.sweep.ids import run_ids
 from tokenaxis.sweep.known import Known
 from tokenaxis.sweep.model import Discovery, Group, LogFile, Run, Seen
-from tokenaxis.sweep.names import attempt_in
+from tokenaxis.sweep.unmatched import unmatched
 
 __all__ = ["Discovery", "LogFile", "Run", "discover"]
+
+#: runs that a notice names
+_SHOWN = 5
 
 
 def discover(
@@ -53,14 +58,18 @@ def discover(
     known = Known(root, cache)
     found = Discovery()
     files = walk(root, ignore, found) if only is None else [(path, os.stat(root / path)) for path in only]
-    logs, empty_events, settings = _look(sorted(files), declared, known, found)
-    logs = _without_copies(logs, declared, known, found)
+    files = sorted(files)
+    logs, empty_events, settings = _look(files, declared, known, found)
+    logs, equal = without_copies(logs, declared, known, found)
     groups = group(logs, declared, known.extent)
     _place_empty_events(empty_events, groups, found)
     beside_of = beside.settings_of(groups, settings)
     declarations = _Declarations(declared)
     for number, (one, run_id) in enumerate(zip(groups, run_ids([one.key for one in groups]), strict=True)):
         _add(found, one, run_id, declarations, tuple(beside_of.get(number, ())))
+    _note_equal(found, equal)
+    if only is None:
+        found.notices += unmatched(declared, [path for path, _ in files], [one.name for one in groups])
     for names in (found.refused, found.passed_over):
         names.sort(key=lambda entry: entry["name"])
     known.save()
@@ -122,31 +131,6 @@ def _again(log: LogFile, kind: str, detail: list, declared: SweepDeclaration, kn
     return kind, detail
 
 
-def _without_copies(logs: Sequence[Seen], declared: SweepDeclaration, known: Known, found: Discovery) -> list[Seen]:
-    """Logs without those that hold the same bytes as an earlier one, unless they are declared to be separate.
-
-    Only files of one size that are alike at both ends are hashed.
-    """
-    alike: dict[tuple[int, int], list[Seen]] = {}
-    for seen in logs:
-        if declared.is_separate(seen.log.path):
-            continue
-        alike.setdefault((seen.log.bytes, known.checksum(seen.log)), []).append(seen)
-    copies: dict[str, str] = {}
-    for members in alike.values():
-        originals: dict[str, str] = {}
-        if len(members) == 1:
-            continue
-        # a copy must not take a file away from the attempts that it belongs to
-        for seen in sorted(members, key=lambda one: (attempt_in(one.log.path) is None, one.log.path)):
-            digest = known.sha256(seen.log)
-            if digest is not None and originals.setdefault(digest, seen.log.path) != seen.log.path:
-                copies[seen.log.path] = originals[digest]
-    for path, original in copies.items():
-        found.passed_over.append({"name": printable(path), "reason": f"same bytes as {printable(original)}"})
-    return [seen for seen in logs if seen.log.path not in copies]
-
-
 def _place_empty_events(empty: Sequence[LogFile], groups: Sequence[Group], found: Discovery) -> None:
     """Event files without a scalar beside others of their folder are no trouble: the run was started again."""
     if not empty:
@@ -172,6 +156,27 @@ def _add(
         return
     because = None if one.because is None else printable(one.because)
     found.runs.append(Run(run_id, name, format_name, one.files, declared, one.part, one.join, because, facts_from))
+
+
+def _note_equal(found: Discovery, equal: Mapping[str, str]) -> None:
+    """Say of each run whose files all have the bytes of another run's which that is (`same_bytes_as`)."""
+    if not equal:
+        return
+    run_of = {file.path: run for run in found.runs for file in run.files}
+    for number, run in enumerate(found.runs):
+        others = [run_of.get(equal.get(file.path, "")) for file in run.files]
+        other = others[0]
+        if other is not None and other.id != run.id and others == [other] * len(other.files):
+            found.runs[number] = replace(run, same_bytes_as=other.id)
+    alike = {run.id: run.same_bytes_as for run in found.runs if run.same_bytes_as is not None}
+    if alike:
+        shown = ", ".join(f"{run} = {other}" for run, other in list(alike.items())[:_SHOWN])
+        text = (
+            f"{len(alike)} {'run has' if len(alike) == 1 else 'runs have'} the same bytes as another: {shown}"
+            f"{', ...' if len(alike) > _SHOWN else ''}; names, folders or declarations make them runs of their own: "
+            "`ignore:` passes over what is a copy"
+        )
+        found.notices.append(Notice("same_bytes", text).as_dict())
 
 
 class _Declarations:

@@ -43,6 +43,7 @@ class Run:
             (see axis/joining.py); None for one file.
         grouped_because: in words, why these files are one run, or why a file that looks like part of a run is not.
         facts_from: files beside the logs whose settings are facts of this run.
+        same_bytes_as: id of another run whose log has the same bytes, or None.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Run:
     join: str | None = None
     grouped_because: str | None = None
     facts_from: tuple[LogFile, ...] = ()
+    same_bytes_as: str | None = None
 
     def as_record(self) -> dict[str, Any]:
         """JSON-ready. (dataclasses.asdict copies deeply: ten times the cost, which counts with 10,000 runs.)"""
@@ -63,11 +65,13 @@ class Run:
 
 @dataclass
 class Discovery:
-    """What was found: runs, files that look like logs but cannot be used, and files that are no logs."""
+    """What was found: runs, files that look like logs but cannot be used, files that are no logs, and notices
+    ({code, message}) about the sweep as a whole."""
 
     runs: list[Run] = field(default_factory=list)
     refused: list[dict[str, Any]] = field(default_factory=list)
     passed_over: list[dict[str, str]] = field(default_factory=list)
+    notices: list[dict[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,13 @@ class GroupRule:
         pattern: of paths; each wildcard of the declared glob is a group.
         run: name of the run, with {1}, {2}, ... for what the wildcards stand for.
         first_step: step at which such a file begins, if it counts from 0 again.
+        glob: the pattern as it was declared.
     """
 
     pattern: re.Pattern[str]
     run: str
     first_step: int | None = None
+    glob: str = ""
 
     @classmethod
     def parsed(cls, entry: Mapping[str, Any], file: str) -> GroupRule:
@@ -46,7 +48,7 @@ class GroupRule:
             raise TokenAxisError(
                 f"groups: {entry['run']!r} names wildcard {{{most}}}, and {glob!r} has {pattern.groups}", file=file
             )
-        return cls(pattern, entry["run"], entry.get("first_step"))
+        return cls(pattern, entry["run"], entry.get("first_step"), glob)
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from tokenaxis.columns import LOSSES, NAMES
 from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers import steps as steps_are
 from tokenaxis.readers.base import RawLog
 from tokenaxis.readers.naming import Naming, Source, choose
 from tokenaxis.readers.table.parsed import KIND_CODES, Parsed
 
 if TYPE_CHECKING:
     import numpy as np
-
-#: beyond this a float no longer counts every integer
-_LARGEST_STEP = 2.0**53
 
 
 def finish(parsed: Parsed, naming: Naming, reader: str, tokens_per_step: float | None = None) -> RawLog:
@@ -43,14 +41,13 @@ def finish(parsed: Parsed, naming: Naming, reader: str, tokens_per_step: float |
     if "step" not in chosen:
         chosen["step"] = _step_from_tokens(parsed, chosen["tokens"], tokens_per_step or 1.0, log)
     steps = parsed.values[chosen["step"].index]
+    steps_are.refuse_beyond(steps, parsed.lines)
     keep = _usable_steps(steps, chosen["step"].index in parsed.whole)
     bad = parsed.lines[~keep]
     log.rows_read = len(steps) + len(parsed.bad_lines)
     log.bad_lines = sorted([*parsed.bad_lines, *(int(line) for line in bad)])
     if len(bad):
-        shown = ", ".join(str(line) for line in bad[:5])
-        message = f"{len(bad)} rows without a usable step were left out (lines {shown})"
-        log.warnings.append(Notice("rows_without_step", message))
+        log.warnings += steps_are.notices(steps[~keep], bad)
     if not keep.any():
         raise TokenAxisError("has no usable row", remedy="see whether its step column holds whole numbers")
     everything = bool(keep.all())
@@ -89,10 +86,10 @@ def _usable_steps(steps: np.ndarray, integers: bool) -> np.ndarray:
     import numpy as np
 
     with np.errstate(invalid="ignore"):
-        if len(steps) and steps.min() >= 0 and steps.max() <= _LARGEST_STEP:
+        if len(steps) and steps.min() >= 0 and steps.max() <= steps_are.LARGEST_STEP:
             # the ordinary case; a NaN makes both comparisons false
             return np.ones(len(steps), bool) if integers else steps.astype(np.int64) == steps
-        return (steps >= 0) & (steps <= _LARGEST_STEP) & (steps == np.floor(steps))
+        return (steps >= 0) & (steps <= steps_are.LARGEST_STEP) & (steps == np.floor(steps))
 
 
 def _one_of(canonical: str, group: list[Source], parsed: Parsed, log: RawLog) -> Source:
