@@ -10,6 +10,7 @@ import pytest
 
 from tokenaxis import params
 from tokenaxis.errors import TokenAxisError
+from tokenaxis.pipeline.names import check_names
 
 
 @pytest.fixture
@@ -47,7 +48,6 @@ def test_the_defaults_are_valid(defaults: dict[str, Any], tmp_path: Path) -> Non
         ("stability.windows", 10**9, "stability.windows"),
         ("runs.shards", 10**9, "runs.shards"),
         ("runs.strict", "yes", "runs.strict"),
-        ("conventions.convention", "kaplann", "conventions.convention"),
         ("sweep", "../elsewhere", "sweep"),
         ("sweep", "", "sweep"),
     ],
@@ -68,6 +68,12 @@ def test_a_missing_section_is_refused(defaults: dict[str, Any], tmp_path: Path, 
     del defaults[section]
     with pytest.raises(TokenAxisError, match=section):
         params.check(defaults, "params.yaml", tmp_path)
+
+
+def test_a_convention_that_does_not_exist_is_refused_with_those_that_do(defaults: dict[str, Any]) -> None:
+    with pytest.raises(TokenAxisError, match="conventions.convention.*kaplann") as refused:
+        check_names(with_value(defaults, "conventions.convention", "kaplann"), "params.yaml")
+    assert "kaplan" in str(refused.value).replace("kaplann", "")
 
 
 def test_what_was_found_valid_is_remembered_by_content(defaults: dict[str, Any], tmp_path: Path) -> None:

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 #: line numbers that an artifact lists
 MAX_LINES = 100
+_UNUSABLE = {
+    "nan": "not finite (nan)",
+    "inf": "not finite (inf)",
+    "huge": "beyond 1e6, which is no loss in nats,",
+    "text": "text, not a number,",
+}
 
 
 def superseded_tokens(joined: Joined, rows: UsableRows, batch: Batch) -> np.ndarray:
@@ -153,7 +159,7 @@ def unusable_cells(raw: RawLog, rows: UsableRows, joined: Joined) -> tuple[list[
                 "lines": listed[:MAX_LINES].tolist(),
             }
         )
-        what = {"nan": "not finite (nan)", "inf": "not finite (inf)"}.get(kind, "text, not a number,")
+        what = _UNUSABLE[kind]
         text = (
             f"{named(column, raw)} is {what} in {counted(len(at), 'row')}, steps {steps.min()} to {steps.max()}, "
             f"{shown('line', listed)}: dropped"

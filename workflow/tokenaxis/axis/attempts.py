@@ -12,6 +12,7 @@ import numpy as np
 
 from tokenaxis.axis.merging import merge_steps
 from tokenaxis.errors import TokenAxisError
+from tokenaxis.readers.steps import REMEDY as STEP_REMEDY
 
 #: more attempts than this, or this many of hardly a row each that take turns, are not restarts of one run
 MAX_ATTEMPTS = 1000
@@ -184,5 +185,5 @@ def _refuse_interleaved(first: np.ndarray, lengths: np.ndarray) -> None:
         raise TokenAxisError(
             f"the step goes backward {count - 1:,} times in {int(lengths.sum()):,} rows: not one run that was resumed, "
             "but two writers in one file, or a step column that does not hold optimizer steps",
-            remedy="split the file by writer, or declare the right column, e.g. `columns: {step: global_step}`",
+            remedy=f"split the file by writer; or it is another column: {STEP_REMEDY}",
         )

@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 
 from tokenaxis.axis.batch_column import BatchColumn
-from tokenaxis.readers.batch_name import NamedBatch, batch_in_name
 from tokenaxis.axis.schedule import BatchSchedule
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers.batch_name import NamedBatch, batch_in_name
+from tokenaxis.readers.remedies import declare
 
 COLUMN, DECLARED, SCHEDULE = "column", "declared", "declared schedule"
 LOG, FILE_NAME, TOKENS_COLUMN = "log", "file name", "tokens column"
 
 #: the remedy that every refusal for want of a batch size ends with
 REMEDY = (
-    "declare it in configs/sweeps/<sweep>.yaml, e.g. `tokens_per_step: 524288`, or pass --batch-size 524288 "
+    f"{declare('tokens_per_step: 524288')}, or pass --batch-size 524288 "
     "(tokens in one optimizer step: sequences x sequence length x ranks x accumulation)"
 )
 #: fact key under which readers hand over a batch counted in sequences
@@ -103,7 +104,7 @@ def no_batch(name: str) -> TokenAxisError:
         except TokenAxisError:
             continue
         if named is not None:
-            hint = f"if the folder's name '{folder}' is right: `tokens_per_step: {named.tokens_per_step:.0f}`; else "
+            hint = f"if the folder's name '{folder}' is right: `defaults: {{tokens_per_step: {named.tokens_per_step:.0f}}}`; else "
             break
     return TokenAxisError(
         "the batch size is unknown: no batch or tokens column, nothing declared, none in the file's name",

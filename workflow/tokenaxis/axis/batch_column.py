@@ -11,7 +11,7 @@ from tokenaxis.errors import Notice, TokenAxisError
 
 _UNKNOWN = "the batch size is unknown where the log's batch column is blank"
 _SCHEDULE_REMEDY = (
-    "declare the run's schedule, e.g. `batch_schedule: [[0, 250000], [300000000, 500000]]` "
+    "declare the run's schedule, e.g. `defaults: {batch_schedule: [[0, 250000], [300000000, 500000]]}` "
     "(start in tokens, tokens per step)"
 )
 

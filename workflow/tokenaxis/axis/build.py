@@ -52,7 +52,7 @@ def build_axis(raw: RawLog, declaration: Declaration, name: str, tokens_conventi
 def _build(raw: RawLog, declaration: Declaration, name: str, hints: ConventionHints) -> TokenAxis:
     rows = usable_rows(raw)
     if not any(loss in rows.columns for loss in LOSSES):
-        remedy = "declare the column that holds it, e.g. `columns: {train_loss: my_loss}`"
+        remedy = "declare the column that holds it, e.g. `defaults: {columns: {train_loss: my_loss}}`"
         raise TokenAxisError("the log has neither a training nor a validation loss", remedy=remedy)
     placed = place_means(rows, _mean(raw, declaration))
     rows = placed.rows
@@ -82,6 +82,7 @@ def _build(raw: RawLog, declaration: Declaration, name: str, hints: ConventionHi
         *tokens.warnings,
         *stage_notices,
         *_warmup_notices(warmup, declaration),
+        *_plan_notices(joined.step, tokens.before, declaration),
     ]
     meta = {
         "schema": SCHEMA,
@@ -110,7 +111,9 @@ def _build(raw: RawLog, declaration: Declaration, name: str, hints: ConventionHi
 def _hints(raw: RawLog, declaration: Declaration, tokens_convention: str) -> ConventionHints:
     for value in (declaration.tokens_convention, raw.tokens_convention):
         if value not in (None, BEFORE, AFTER):
-            raise TokenAxisError(f"tokens_convention is '{value}'", remedy="declare `before` or `after`")
+            raise TokenAxisError(
+                f"tokens_convention is '{value}'", remedy="declare `defaults: {tokens_convention: before}`, or after"
+            )
     if tokens_convention not in ("auto", BEFORE, AFTER):
         raise TokenAxisError(
             f"token_axis.tokens_convention is '{tokens_convention}'", remedy="set `auto`, `before` or `after`"
@@ -219,3 +222,16 @@ def _warmup_notices(warmup: Warmup, declaration: Declaration) -> list[Notice]:
     if warmup.end_step is None and declaration.fit_start_step is None:
         return [Notice("warmup_not_visible", f"the end of warm-up cannot be seen: {warmup.reason}")]
     return []
+
+
+def _plan_notices(step: np.ndarray, tokens: np.ndarray, declaration: Declaration) -> list[Notice]:
+    """A planned end that the log has passed already is misspelt, or of another run."""
+    found = []
+    for key, planned, last, unit in (
+        ("planned_tokens", declaration.planned_tokens, float(tokens[-1]), "tokens"),
+        ("planned_steps", declaration.planned_steps, float(step[-1]), "steps"),
+    ):
+        if planned is not None and planned < last:
+            text = f"{key} is declared as {planned:,.0f}, but the log already holds {last:,.0f} {unit}"
+            found.append(Notice("planned_end_passed", text))
+    return found

@@ -41,7 +41,10 @@ def concatenate(pieces: Sequence[Piece], notices: list[Notice], by_step: bool = 
     logs = [piece.log for piece in pieces]
     conventions = {log.tokens_convention for log in logs if "tokens" in log.columns}
     if len(conventions) > 1:
-        raise TokenAxisError("its files count tokens in different ways", remedy="declare `tokens_convention:`")
+        raise TokenAxisError(
+            "its files count tokens in different ways",
+            remedy="declare `defaults: {tokens_convention: before}`, or after",
+        )
     offsets = np.cumsum([0, *(_lines(log) for log in logs)])
     columns = {
         name: np.concatenate([log.columns.get(name, np.full(len(log.lines), np.nan)) for log in logs])

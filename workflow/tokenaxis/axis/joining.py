@@ -12,6 +12,7 @@ from tokenaxis.axis.concatenation import Piece, concatenate
 from tokenaxis.axis.wording import counted
 from tokenaxis.columns import LOSSES
 from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers.remedies import glob_of, quoted
 
 if TYPE_CHECKING:
     from tokenaxis.readers.base import RawLog
@@ -111,10 +112,12 @@ def _refuse_second_beginning(first: Piece, piece: Piece, same: bool) -> None:
     begins, began = (float(log.columns["step"][0]) for log in (piece.log, first.log))
     if begins > began or same or piece.first_step is not None:
         return
+    own, last = quoted(glob_of(piece.name)), float(first.log.columns["step"].max())
     raise TokenAxisError(
         f"{piece.name} begins at step {begins:.0f}, where {first.name} begins too: two runs, not two attempts of one",
-        remedy="declare `separate: [PATTERN]`, or the step at which it resumed: "
-        f"`groups: [{{match: {piece.name!r}, run: NAME, first_step: N}}]`",
+        remedy=f"declare `separate: [{own}]`; or, if it resumed and counts from 0 again, the step at which it did, e.g. "
+        f"`groups: [{{match: {quoted(glob_of(first.name))}, run: joined}}, "
+        f"{{match: {own}, run: joined, first_step: {last:.0f}}}]`",
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from tokenaxis.axis.attempts import is_newest_first
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers import steps
+from tokenaxis.readers.remedies import quoted
 
 if TYPE_CHECKING:
     from tokenaxis.readers.base import RawLog

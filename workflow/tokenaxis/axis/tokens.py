@@ -133,7 +133,7 @@ def _shifted(step: np.ndarray, tokens: np.ndarray, batch: np.ndarray, source: st
         raise TokenAxisError(
             f"a tokens column that counts after the step cannot be {tokens[0]:,.0f} at step {step[0]}, where the batch "
             f"is {batch[0]:,.0f} tokens: the tokens before the step would be negative",
-            remedy="declare `tokens_convention: before`",
+            remedy="declare `defaults: {tokens_convention: before}`",
         )
     return np.maximum.accumulate(np.maximum(before, 0.0))
 

@@ -175,7 +175,7 @@ def _refuse_negative(tokens: np.ndarray, step: np.ndarray, lines: np.ndarray, kn
     raise TokenAxisError(
         f"the tokens column is negative at step {step[row]}: {tokens[row]:,.0f}",
         line=int(lines[known[row]]),
-        remedy="declare another column, e.g. `columns: {tokens: consumed_tokens}`, or remove the column",
+        remedy="declare another column, e.g. `defaults: {columns: {tokens: consumed_tokens}}`, or remove the column",
     )
 
 
@@ -188,5 +188,5 @@ def _refuse_decrease(tokens: np.ndarray, step: np.ndarray, lines: np.ndarray, kn
         f"the tokens column decreases from {tokens[row - 1]:,.0f} to {tokens[row]:,.0f} at step {step[row]}, "
         "while the step goes on",
         line=int(lines[known[row]]),
-        remedy="declare another column, e.g. `columns: {tokens: consumed_tokens}`, or split the file there",
+        remedy="declare another column, e.g. `defaults: {columns: {tokens: consumed_tokens}}`, or split the file there",
     )

@@ -20,7 +20,8 @@ class Answer:
 
     Tokens are tokens; `low` and `high` are the interval at `level` (`high` None with a `low`: unbounded above).
     `loss` is the column that the target refers to; answers about different losses are not compared. `ratio` is this
-    run's tokens over the baseline's.
+    run's tokens over the baseline's. `low_calibrated` and `high_calibrated` are the interval after calibration on the
+    sweep's other runs, `calibration` says what it rests on, or why there is none.
     """
 
     run: str
@@ -42,6 +43,9 @@ class Answer:
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
+    low_calibrated: float | None = None
+    high_calibrated: float | None = None
+    calibration: str | None = None
 
     @property
     def answered(self) -> bool:

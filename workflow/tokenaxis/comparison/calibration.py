@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tokenaxis.comparison.answers import Answer, Answers
@@ -38,6 +38,16 @@ class Calibrated:
     high: float | None
     factor: float | None
     calibration: str
+
+
+def with_calibration(answers: Answers, windows: list[Windows]) -> Answers:
+    """The same answers, each prediction with its calibrated interval beside the law's own."""
+    cells = dict(answers.cells)
+    for key, fair in calibrated(answers, windows).items():
+        cells[key] = replace(
+            cells[key], low_calibrated=fair.low, high_calibrated=fair.high, calibration=fair.calibration
+        )
+    return replace(answers, cells=cells)
 
 
 def calibrated(answers: Answers, windows: list[Windows]) -> dict[tuple[str, float], Calibrated]:

@@ -9,6 +9,7 @@ from typing import Any
 from tokenaxis.comparison import derived_tables, files, papers
 from tokenaxis.comparison.answers import Answers, collect
 from tokenaxis.comparison.batch_size import TradeOff, trade_offs
+from tokenaxis.comparison.calibration import with_calibration
 from tokenaxis.comparison.curves import Curve, Windows, read_curve, read_windows
 from tokenaxis.comparison.figures import batch_size, conventions, loss, stability, style, targets, tracks
 from tokenaxis.comparison.figures import scaling as scaling_figure
@@ -36,6 +37,7 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     for run in in_order(sweep.runs):
         curves[run.id] = read_curve(run, len(sweep.runs), options.smooth_half_width)
         windows += read_windows(run, len(sweep.runs))
+    answers = with_calibration(answers, windows)
     tables = build(sweep, answers, curves)
     found = trade_offs(sweep, answers, options.batch_size_horizon)
     past = hindsight(answers, windows, options.hindsight_horizons)

@@ -50,6 +50,9 @@ TARGET_FIELDS = (
     Field("reason", "text", "why there is no number, or what qualifies it"),
     Field("loss", "text", "loss that the target refers to; ratios are between runs with the same one"),
     Field("hours", "number", "wall time to the target, hours; past the log's end at the pace of its second half"),
+    Field("low_calibrated", "number", "lower end of the interval after calibration on the sweep's other runs, tokens"),
+    Field("high_calibrated", "number", "upper end of the same; blank beside a low: unbounded"),
+    Field("calibration", "text", "what the calibration rests on, or why there is none"),
 )
 CONVENTION_FIELDS = (
     Field("run", "text", "run id"),

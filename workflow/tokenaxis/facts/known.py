@@ -9,6 +9,8 @@ from typing import Any
 
 #: no size, count or rate of a training run comes near; products of a few such numbers still fit a float
 LARGEST = 1e30
+#: a number below this is a fault of what wrote it, and dividing by it would overflow
+SMALLEST = 1e-12
 
 
 def not_json(value: Any) -> str | None:
@@ -61,6 +63,8 @@ class KnownFact:
             return "it should be a whole number"
         if value < 0 or (value == 0 and self.kind not in ("amount", "quantity")):
             return "it should be positive"
+        if 0 < value < SMALLEST:
+            return "it is too small to be true"
         return "it should be a share, at most 1" if self.kind == "share" and value > 1 else None
 
 

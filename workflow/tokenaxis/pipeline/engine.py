@@ -17,6 +17,7 @@ from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline import leftovers, locks, made_of, options
 from tokenaxis.pipeline.fingerprints import code_digest
 from tokenaxis.pipeline.ledger import drop_if_touched, put_aside
+from tokenaxis.pipeline.names import check_names
 from tokenaxis.pipeline.spec import PER_RUN as PER_RUN
 from tokenaxis.pipeline.spec import STAGES
 from tokenaxis.pipeline.work import code_path, index_path, listing_path, manifest_path, params_path
@@ -99,7 +100,8 @@ def settings(config: dict[str, Any], overrides: dict[str, Any], params_file: Pat
     if isinstance(chosen.get("logs"), int | float):
         chosen["logs"] = str(chosen["logs"])
     with _files_in_words():
-        return params.check(chosen, f"{params_file} or --config", Path("results"))
+        file = f"{params_file} or --config"
+        return check_names(params.check(chosen, file, Path("results")), file)
 
 
 def _typed(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from tokenaxis import store
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline.hashes import Hashes
+from tokenaxis.pipeline.names import check_names
 
 ENGINE = ".engine"
 
@@ -108,7 +109,7 @@ def from_params(path: Path, sweep: str | None = None, logs: str | None = None) -
     """
     from tokenaxis import params
 
-    loaded = params.load(path, Path("results"), sweep, logs)
+    loaded = check_names(params.load(path, Path("results"), sweep, logs), str(path))
     results = Path("results") / loaded["sweep"]
     listing = store.read_json(results / "runs.json")
     if not isinstance(listing, dict):

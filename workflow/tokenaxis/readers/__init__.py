@@ -10,8 +10,10 @@ from tokenaxis.declarations import Declaration
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.readers.base import IntervalMean, RawLog, Reader, Sample
 from tokenaxis.readers.content import sample
+from tokenaxis.readers.huge import flag_huge
 from tokenaxis.readers.means import mark_means
 from tokenaxis.readers.recognition import Recognition, recognise
+from tokenaxis.readers.remedies import of_format
 from tokenaxis.readers.registry import all_readers, by_name, code_digest
 
 __all__ = [
@@ -53,13 +55,13 @@ def read(
             if found.refused is not None:
                 raise found.refused
             if found.reader is None:
-                raise TokenAxisError(f"is not a training log: {found.passed_over}", remedy="declare its `format:`")
+                raise TokenAxisError(f"is not a training log: {found.passed_over}", remedy=of_format(path))
             reader = found.reader
         if part is None:
-            return mark_means(reader.read(path, declaration))
+            return mark_means(flag_huge(reader.read(path, declaration)))
         if reader.read_part is None:
             raise TokenAxisError(f"is in format {reader.name}, which holds one run a file")
-        return mark_means(reader.read_part(path, declaration, part))
+        return mark_means(flag_huge(reader.read_part(path, declaration, part)))
     except TokenAxisError as error:
         raise error.within(path) from error.__cause__
     except OSError as error:

@@ -63,8 +63,8 @@ class RawLog:
         names: canonical name -> the log's own name for it.
         rows_read: data rows in the file, headers, comments and blank lines not counted.
         bad_lines: 1-based lines of rows that are unusable as rows (no step, torn); rows_read = rows + len(bad_lines).
-        unusable: (column, kind) -> int64 array of 1-based lines of cells that hold no finite number though they are
-            not blank; kind is "nan", "inf" or "text". Their cell in `columns` is NaN.
+        unusable: (column, kind) -> int64 array of 1-based lines of cells that hold no usable number though they are
+            not blank; kind is "nan", "inf", "text", or "huge" for a loss beyond 1e6. Their cell in `columns` is NaN.
         facts: (key, value, source, note) found in the log: source is "emitted" for what the training loop wrote about
             itself, "detected" for what the reader concluded.
         warnings: oddities in words.

@@ -7,11 +7,9 @@ import re
 from dataclasses import dataclass
 
 from tokenaxis.errors import TokenAxisError
+from tokenaxis.readers.remedies import declare
 
-_REMEDY = (
-    "declare it in configs/sweeps/<sweep>.yaml, e.g. `tokens_per_step: 524288`, pass --batch-size 524288, "
-    "or rename the file, e.g. run_0.5Mbs.csv"
-)
+_REMEDY = f"{declare('tokens_per_step: 524288')}, pass --batch-size 524288, or rename the file, e.g. run_0.5Mbs.csv"
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6}
 _BATCH = re.compile(r"_([\d.]+)([MK]?)bs(?![a-z0-9])", re.IGNORECASE)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from tokenaxis.columns import BY_NAME, COLUMNS, LOSSES, normalise
 from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers.remedies import FILE, quoted
 
 #: one alias is preferred over a later one unless the later has more than this many times as many values: a mean that
 #: is logged once at the end must not hide the loss of every step
@@ -23,11 +24,6 @@ _ELAPSED = re.compile(
 _PER_SECOND = {"ms": 1000.0, "min": 1 / 60, "minutes": 1 / 60, "h": 1 / 3600, "hours": 1 / 3600}
 _SET_LOSS = re.compile(
     r"(?:eval|val|valid|validation|test)_.*(?:cross_?entropy_?loss|cross_?entropy|ce_loss|lm_loss|loss)"
-)
-#: names that are likely a loss, or a step, though no alias knows them: for remedies only
-_LIKELY = (
-    re.compile(r"loss|nll|entropy|(?:^|_)ce(?:$|_)|bpb|perplexity", re.IGNORECASE),
-    re.compile(r"step|iter|update|batch|samples|(?:^|_)it(?:$|_)|^[nit]$|epoch", re.IGNORECASE),
 )
 #: what loggers wrap their metrics in: {"metrics": {"train": {"loss": ...}}}
 _WRAPPERS = re.compile(r"^(?:metrics?|scalars?|logs?|stats|results?|summary)_")
@@ -144,22 +140,6 @@ def names_a_step(names: Sequence[str]) -> bool:
     return any(_ALIASES.get(normalise(name), ("",))[0] == "step" for name in names)
 
 
-def missing_column(canonical: str, names: Sequence[str]) -> TokenAxisError:
-    """The refusal of a log without a step or without any loss, which lists what it has."""
-    what = "step column" if canonical == "step" else "loss column"
-    shown = ", ".join(repr(name) for name in names[:30]) + (f" and {len(names) - 30} more" if len(names) > 30 else "")
-    likely = next((name for name in names if _LIKELY[canonical == "step"].search(name)), "NAME")
-    return TokenAxisError(
-        f"has no {what} that is known; its columns: {shown}",
-        remedy=f"declare it in configs/sweeps/<sweep>.yaml: `columns: {{{canonical}: {_quoted(likely)}}}`",
-    )
-
-
-def _quoted(name: str) -> str:
-    """A name as YAML holds it inside braces."""
-    return name if re.fullmatch(r"[A-Za-z_][\w./-]*", name) else "'" + name.replace("'", "''") + "'"
-
-
 def _meaning(key: str) -> tuple[str, int, float] | None:
     """(canonical name, rank, units per canonical unit) of a normalised name."""
     hit = _ALIASES.get(key) or _ALIASES.get(_WRAPPERS.sub("", key))
@@ -188,7 +168,7 @@ def _declared(canonical: str, name: str, names: Sequence[str], keys: Sequence[st
     shown = ", ".join(repr(name) for name in names)
     raise TokenAxisError(
         f"has no column {name!r}, which is declared as {canonical}; its columns: {shown}",
-        remedy="correct `columns:` in configs/sweeps/<sweep>.yaml",
+        remedy="correct the name under columns in configs/sweeps/<sweep>.yaml",
     )
 
 
@@ -213,7 +193,7 @@ def _choose_set_loss(found: Naming, names: Sequence[str], keys: Sequence[str]) -
     if len(alike) > 1:
         message = (
             f"{len(alike)} validation losses; the first, {name!r}, was taken as val_loss; "
-            "choose another with `columns: {val_loss: NAME}` in configs/sweeps/<sweep>.yaml"
+            f"choose another in {FILE}: `defaults: {{columns: {{val_loss: {quoted(names[alike[1]])}}}}}`"
         )
         found.notices.append(Notice("val_loss_chosen", message))
 

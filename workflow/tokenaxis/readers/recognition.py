@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.readers import registry
 from tokenaxis.readers.base import Reader, Sample
+from tokenaxis.readers.remedies import of_format
 
 #: a reader below this confidence does not get the file
 _CONFIDENT = 50
@@ -102,7 +103,7 @@ def _no_reader(sample: Sample) -> Recognition:
     if looks_like_log and (_MENTIONS_LOSS.search(sample.head) or _MENTIONS_LOSS.search(sample.tail)):
         return _refused(
             "mentions losses in no format that a reader knows",
-            "convert it to CSV with the columns step and train_loss, or declare its `format:`",
+            f"convert it to CSV with the columns step and train_loss, or {of_format(sample.name)}",
         )
     return Recognition(passed_over="text in no known log format")
 

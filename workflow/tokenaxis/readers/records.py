@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenaxis.columns import LOSSES
 from tokenaxis.errors import Notice
-from tokenaxis.readers import cells, naming
+from tokenaxis.readers import cells, naming, remedies
 from tokenaxis.readers.base import RawLog
 from tokenaxis.readers.table.finish import finish
 from tokenaxis.readers.table.parsed import KIND_CODES, Parsed
@@ -98,9 +98,9 @@ class Records:
         names = list(self.rows)
         found = naming.resolve(names, {k: v for k, v in self.declared.items() if v in self.rows or "." not in v})
         if not found.has_step():
-            raise naming.missing_column("step", list(self.roles))
+            raise remedies.missing_column("step", list(self.roles), self.declared)
         if not found.has_loss():
-            raise naming.missing_column("train_loss", list(self.roles))
+            raise remedies.missing_column("train_loss", list(self.roles), self.declared)
         if found.kind is None and self.kind_name is not None and "val_loss" not in found.candidates:
             loss = found.candidates.get("train_loss", [[None]])[0][0]
             if loss is not None and "train" not in loss.name.lower():

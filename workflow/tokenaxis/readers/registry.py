@@ -32,7 +32,7 @@ def by_name(name: str) -> Reader:
         if reader.name == name:
             return reader
     names = ", ".join(reader.name for reader in all_readers())
-    raise TokenAxisError(f"no reader is called {name!r}", remedy=f"`format:` takes one of: {names}")
+    raise TokenAxisError(f"no reader is called {name!r}", remedy=f"format takes one of: {names}")
 
 
 @cache

@@ -60,13 +60,13 @@ def notices(steps: np.ndarray, lines: np.ndarray) -> list[Notice]:
         ("negative_steps", negative, "with a step below 0"),
         ("fractional_steps", ~blank & ~negative, "with a step that is no whole number"),
     )
-    return [
-        Notice(code, _described(steps[where], lines[where], words)) for code, where, words in kinds if where.any()
-    ]
+    return [Notice(code, _described(steps[where], lines[where], words)) for code, where, words in kinds if where.any()]
 
 
 def _described(steps: np.ndarray, lines: Sequence[int] | np.ndarray, words: str) -> str:
     count = len(steps)
     shown = ", ".join(str(int(line)) for line in lines[:_SHOWN]) + (", ..." if count > _SHOWN else "")
     first = "" if steps[0] != steps[0] else f"; the first is {steps[0]:g}"
-    return f"{count:,} {'row' if count == 1 else 'rows'} {words} left out (line{'' if count == 1 else 's'} {shown}{first})"
+    return (
+        f"{count:,} {'row' if count == 1 else 'rows'} {words} left out (line{'' if count == 1 else 's'} {shown}{first})"
+    )

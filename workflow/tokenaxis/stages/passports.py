@@ -36,8 +36,13 @@ def compute(task: Task) -> str:
 
 def _files(task: Task) -> list[dict[str, Any]]:
     """Path, bytes and sha256 of the run's logs; the same whether the record came from a manifest or from runs.json."""
+    hashes, root = task.work.hashes, task.work.root
     return [
-        {"path": file["path"], "bytes": file["bytes"], "sha256": task.work.hashes.sha256(task.work.root / file["path"])}
+        {
+            "path": file["path"],
+            "bytes": hashes.bytes_of(root / file["path"]),
+            "sha256": hashes.sha256(root / file["path"]),
+        }
         for file in task.run["files"]
     ]
 

@@ -61,7 +61,10 @@ def listing(found: dict[str, Any], root: Path, hashes: Hashes) -> dict[str, Any]
         files = [_described(file, root, hashes, run["name"], refused) for file in run["files"]]
         facts_from = [_described(file, root, hashes, run["name"], refused) for file in run["facts_from"]]
         runs.append(run | {"files": files, "facts_from": facts_from})
-    content = {key: found[key] for key in ("sweep", "fits", "passed_over", "notices")} | {"runs": runs, "refused": refused}
+    content = {key: found[key] for key in ("sweep", "fits", "passed_over", "notices")} | {
+        "runs": runs,
+        "refused": refused,
+    }
     return content | {"schema": "tokenaxis/runs/1", "fingerprint": fingerprints.combine("runs", content)}
 
 

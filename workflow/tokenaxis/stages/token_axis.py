@@ -40,7 +40,11 @@ def compute(task: Task) -> str:
     Raises:
         TokenAxisError: the log cannot be used; the reason and the remedy.
     """
-    axis = axis_of(task.work.root, task.run, task.work.params["token_axis"]["tokens_convention"])
+    try:
+        axis = axis_of(task.work.root, task.run, task.work.params["token_axis"]["tokens_convention"])
+    except TokenAxisError as error:  # the libraries below do not know what the sweep is called
+        error.remedy = error.remedy and error.remedy.replace("<sweep>", task.work.sweep)
+        raise
     meta = axis.meta | {"run": task.run["id"], "losses": losses.summarise(axis.columns)}
     store.write_parquet(task.path("parquet"), axis.columns, meta, task.fingerprint)
     return "ok"

@@ -13,7 +13,6 @@ from tokenaxis.errors import TokenAxisError
 from tokenaxis.sweep import models
 from tokenaxis.sweep.patterns import GroupRule, Place, place_of
 
-
 #: keys that each say the whole of a run's batch
 _BATCH = ("tokens_per_step", "batch_schedule")
 

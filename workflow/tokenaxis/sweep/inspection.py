@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tokenaxis import readers
 from tokenaxis.axis import losses
 from tokenaxis.errors import TokenAxisError, printable
+from tokenaxis.readers.remedies import of_format
 from tokenaxis.stages.token_axis import axis_of
 from tokenaxis.sweep.declared import SweepDeclaration
 from tokenaxis.sweep.discover import discover
@@ -72,7 +73,7 @@ def inspect(
                 content["passed_over"].append({"path": shown, **entry})
             else:
                 reason = f"is not a training log: {entry['reason']}"
-                content["refused"].append(_refusal(shown, entry["name"], reason, "declare its `format:`"))
+                content["refused"].append(_refusal(shown, entry["name"], reason, of_format(entry["name"])))
     return content
 
 
@@ -142,7 +143,7 @@ def _described(axis: TokenAxis) -> dict[str, Any]:
     meta = axis.meta
     non_finite: dict[str, int] = {}
     for entry in meta["unusable"]:
-        if entry["kind"] in ("nan", "inf"):
+        if entry["kind"] in ("nan", "inf", "huge"):
             non_finite[entry["column"]] = non_finite.get(entry["column"], 0) + entry["rows"]
     return {key: meta[key] for key in _KEYS} | {
         "non_finite": non_finite,

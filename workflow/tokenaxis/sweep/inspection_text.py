@@ -53,7 +53,7 @@ def _described(run: dict[str, Any]) -> Iterator[str]:
             f", {attempt['superseded_rows']:,} superseded"
         )
     for column, count in run["non_finite"].items():
-        yield f"  {column}: {count:,} values are not finite"
+        yield f"  {column}: {count:,} values are not finite, or beyond 1e6"
     for fact in run["facts"]:
         note = f": {fact['note']}" if fact["note"] else ""
         yield f"  fact      {fact['key']} = {_number(fact['value'])} ({fact['source']}{note})"

@@ -6,7 +6,9 @@ import json
 import re
 from typing import Any
 
-#: keys of the top level of configs/sweeps/<sweep>.yaml that remedies name; all others belong to a run
+from tokenaxis.readers.remedies import glob_of
+
+#: keys of the top level of configs/sweeps/<sweep>.yaml that remedies name beside `defaults` and `runs`
 _TOP = frozenset(("groups", "separate", "ignore"))
 _EXAMPLES = {
     "tokens_per_step": "an example: tokens in one optimizer step = sequences x sequence length x ranks x accumulation",
@@ -29,9 +31,9 @@ def to_declare(path: str, remedy: str | None) -> str | None:
         return None
     import yaml
 
-    for snippet in re.findall(r"`([a-z_]+:[^`]*)`", remedy):
+    for snippet in re.findall(r"`([a-z_]+: [^`]*)`", remedy):
         try:
-            declared = yaml.safe_load(snippet.rstrip(":") + (" NAME" if snippet.endswith(":") else ""))
+            declared = yaml.safe_load(snippet)
         except yaml.YAMLError:
             continue
         if isinstance(declared, dict) and len(declared) == 1:
@@ -42,11 +44,9 @@ def to_declare(path: str, remedy: str | None) -> str | None:
 def _as_yaml(path: str, key: str, value: Any) -> str:
     if key in _TOP:
         return f"{key}: {json.dumps(value)}\n"
-    about = _EXAMPLES.get(key)
-    comment = f" # {about}" if about else ""
-    return f"runs:\n  - match: {json.dumps(pattern_of(path))}\n    {key}: {json.dumps(value)}{comment}\n"
-
-
-def pattern_of(path: str) -> str:
-    """A glob pattern that fits just this path."""
-    return re.sub(r"([\[*?])", r"[\1]", path)
+    keys = {name: inner for name, inner in (value if key == "defaults" else value[0]).items() if name != "match"}
+    lines = ["runs:", f"  - match: {json.dumps(glob_of(path))}"]
+    for name, inner in keys.items():
+        about = _EXAMPLES.get(name)
+        lines.append(f"    {name}: {json.dumps(inner)}" + (f" # {about}" if about else ""))
+    return "\n".join(lines) + "\n"

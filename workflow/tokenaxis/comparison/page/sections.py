@@ -185,6 +185,10 @@ def _cell(cell: Answer, hours: float | None, baseline: str | None) -> dict[str, 
     lines = [" · ".join(place)] if place else []
     if cell.ratio is not None and cell.run != baseline:
         lines.append(f"{q.times(cell.ratio)} baseline {q.times_interval(cell.ratio_low, cell.ratio_high)}".rstrip())
+    if cell.low_calibrated is not None:
+        lines.append(f"calibrated {q.interval(cell.low_calibrated, cell.high_calibrated)}")
+    if cell.calibration:
+        title += f"; {cell.calibration}"
     return {
         "status": cell.status,
         "word": STATUS_WORDS[cell.status],

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
-from tokenaxis.readers import json_fast, naming
+from tokenaxis.readers import json_fast, naming, remedies
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import Content, read_content, stays_on_disk
 from tokenaxis.readers.records import Records, flatten, is_number
@@ -81,9 +81,9 @@ def lacks(sample: Sample) -> TokenAxisError | None:
     keys = list(dict.fromkeys(key.decode("utf-8", "replace") for key in _KEY.findall(sample.head)))
     losses = not roles.keys().isdisjoint(("train_loss", "val_loss"))
     if "step" in roles and not losses:
-        return naming.missing_column("train_loss", keys)
+        return remedies.missing_column("train_loss", keys, sample.columns)
     if losses and "step" not in roles:
-        return naming.missing_column("step", keys)
+        return remedies.missing_column("step", keys, sample.columns)
     return None
 
 

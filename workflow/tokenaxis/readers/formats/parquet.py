@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
-from tokenaxis.readers import naming
+from tokenaxis.readers import naming, remedies
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.table.finish import finish
 from tokenaxis.readers.table.parsed import Parsed
@@ -63,9 +63,9 @@ def _table(path: str, declaration: Declaration) -> tuple[pa.Table, naming.Naming
         found = naming.resolve(names, declaration.columns)
         found.kind = None
         if not found.has_step(declaration.tokens_per_step):
-            raise naming.missing_column("step", names)
+            raise remedies.missing_column("step", names, declaration.columns)
         if not found.has_loss():
-            raise naming.missing_column("train_loss", names)
+            raise remedies.missing_column("train_loss", names, declaration.columns)
         wanted = {source.name for source in found.sources}
         paths = [reader.metadata.row_group(0).column(i).path_in_schema for i in range(reader.metadata.num_columns)]
         indices = [index for index, name in enumerate(paths) if name in wanted]

@@ -8,7 +8,7 @@ import re
 from tokenaxis.columns import normalise
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
-from tokenaxis.readers import cells, naming
+from tokenaxis.readers import cells, naming, remedies
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import Content, read_content, stays_on_disk
 from tokenaxis.readers.recognition import is_binary
@@ -104,9 +104,9 @@ def lacks(sample: Sample) -> TokenAxisError | None:
     if not found.has_step() and not found.has_loss():
         return None
     if not found.has_step():
-        return naming.missing_column("step", dialect.names)
+        return remedies.missing_column("step", dialect.names, sample.columns)
     if not found.has_loss():
-        return naming.missing_column("train_loss", dialect.names)
+        return remedies.missing_column("train_loss", dialect.names, sample.columns)
     several = _several_runs(dialect, sample)
     if several is not None:
         return several
@@ -139,9 +139,9 @@ def _read_table(content: Content, whole: bytes | str, declaration: Declaration) 
         raise TokenAxisError("is not a table: its first line names no columns", remedy="give it a header line")
     found = naming.resolve(dialect.names, declaration.columns)
     if not found.has_step(declaration.tokens_per_step):
-        raise naming.missing_column("step", dialect.names)
+        raise remedies.missing_column("step", dialect.names, declaration.columns)
     if not found.has_loss():
-        raise naming.missing_column("train_loss", dialect.names)
+        raise remedies.missing_column("train_loss", dialect.names, declaration.columns)
     return read_body(content, dialect, found, NAME, declaration.tokens_per_step, whole)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
-from tokenaxis.readers import events, naming
+from tokenaxis.readers import events, remedies
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
 from tokenaxis.readers.records import Records
@@ -65,7 +65,7 @@ def read(path: str, declaration: Declaration) -> RawLog:
     if not tags:
         raise TokenAxisError(f"{_NO_SCALARS}: no data", remedy="remove it, or wait until it holds some")
     if not records.rows:
-        raise naming.missing_column("train_loss", list(tags))
+        raise remedies.missing_column("train_loss", list(tags), declaration.columns)
     notices = list(content.notices)
     left = len(content.data) - events.whole_bytes(content.data)
     if left:

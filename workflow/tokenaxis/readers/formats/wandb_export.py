@@ -12,7 +12,7 @@ from dataclasses import replace
 from tokenaxis.columns import LOSSES, normalise
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
-from tokenaxis.readers import naming
+from tokenaxis.readers import naming, remedies
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
 from tokenaxis.readers.formats import table
@@ -79,9 +79,11 @@ def _read(path: str, declaration: Declaration, part: str | None) -> RawLog:
         raise TokenAxisError(f"holds no run {part!r} any more", remedy="start the engine again")
     found = _naming(dialect, run, declaration)
     if not found.has_step(declaration.tokens_per_step):
-        raise naming.missing_column("step", dialect.names)
+        raise remedies.missing_column("step", dialect.names, declaration.columns)
     if not found.has_loss():
-        raise naming.missing_column("train_loss", [name for name in dialect.names if _owner(name) == run])
+        raise remedies.missing_column(
+            "train_loss", [name for name in dialect.names if _owner(name) == run], declaration.columns
+        )
     log = table.read_body(content, dialect, found, NAME, declaration.tokens_per_step)
     _drop_rows_of_other_runs(log)
     if "step" not in declaration.columns and "step" in found.candidates:
@@ -117,7 +119,7 @@ def _run(dialect: Dialect, declaration: Declaration) -> str:
     example = next((name for name in columns if not _TWIN.search(name)), columns[0])
     raise TokenAxisError(
         f"holds {len(runs)} runs side by side ({shown}); a file must be one run",
-        remedy=f"export each run by itself, or declare which: `columns: {{train_loss: {example!r}}}`",
+        remedy=f"export each run by itself, or declare which: `defaults: {{columns: {{train_loss: {remedies.quoted(example)}}}}}`",
     )
 
 

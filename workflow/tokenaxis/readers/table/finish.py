@@ -9,6 +9,7 @@ from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers import steps as steps_are
 from tokenaxis.readers.base import RawLog
 from tokenaxis.readers.naming import Naming, Source, choose
+from tokenaxis.readers.remedies import FILE, quoted
 from tokenaxis.readers.table.parsed import KIND_CODES, Parsed
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _note_unused(
             message = (
                 f"{chosen[0].name!r} ({counts[chosen[0].index]:,} values) was taken as {canonical}, "
                 f"not {group[0].name!r} ({counts[group[0].index]:,} values); "
-                f"choose with `columns: {{{canonical}: NAME}}` in configs/sweeps/<sweep>.yaml"
+                f"choose in {FILE}: `defaults: {{columns: {{{canonical}: {quoted(group[0].name)}}}}}`"
             )
             log.warnings.append(Notice(f"{canonical}_chosen", message))
 
