@@ -283,7 +283,9 @@ def test_the_final_state_that_equals_the_last_checkpoint_is_noted_as_a_copy(swee
         sweep.write(path, trainer_state(range(10, 101, 10)))
     found = sweep.found()
     assert [run.name for run in found.runs] == ["out/trainer_state.json"]
-    assert found.passed_over[0]["reason"] == "same bytes as out/checkpoint-100/trainer_state.json"
+    assert found.passed_over == [
+        {"name": "out/checkpoint-100/trainer_state.json", "reason": "same bytes as out/trainer_state.json"}
+    ]
 
 
 def test_a_snapshot_of_another_attempt_is_reported(sweep: Sweep) -> None:

@@ -148,10 +148,10 @@ def test_a_step_that_is_no_whole_number_makes_a_bad_row() -> None:
     assert axis.columns["step"].tolist() == [0, 1, 2]
     assert axis.meta["bad_lines"] == [4, 5]
     assert (axis.meta["rows"]["read"], axis.meta["rows"]["bad"]) == (5, 2)
-    assert "bad_step" in codes(axis)
+    assert {"fractional_steps", "negative_steps"} <= set(codes(axis))
 
 
-@pytest.mark.parametrize("steps", [[0.1, 0.2, 0.3], [-1, -2, 5], [1e300, 2e300, 3e300], [2.0**53, 2.0**60, 1.0]])
+@pytest.mark.parametrize("steps", [[0.1, 0.2, 0.3], [-1, -2, 5], [1e300, 2e300, 3e300], [2.0**54, 2.0**60, 1.0]])
 def test_a_step_column_of_fractions_or_absurd_numbers_is_refused_with_its_line(steps: list[float]) -> None:
     with pytest.raises(TokenAxisError, match="no optimizer steps") as caught:
         axis_of(raw_log(step=steps, train_loss=[1, 1, 1]))

@@ -95,14 +95,14 @@ def test_the_name_of_the_file_is_the_last_resort() -> None:
 def test_without_any_source_the_line_to_declare_is_named() -> None:
     with pytest.raises(TokenAxisError, match="batch size is unknown") as caught:
         resolved(None)
-    assert "`tokens_per_step: 524288`" in str(caught.value)
+    assert "`defaults: {tokens_per_step: 524288}`" in str(caught.value)
     assert "--batch-size" in str(caught.value)
 
 
 def test_a_folder_name_is_suggested_but_not_believed() -> None:
     with pytest.raises(TokenAxisError) as caught:
         resolved(None, "exp_2Mbs/run.csv")
-    assert "`tokens_per_step: 2000000`" in str(caught.value)
+    assert "`defaults: {tokens_per_step: 2000000}`" in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan")])

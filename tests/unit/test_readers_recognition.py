@@ -78,10 +78,32 @@ def test_what_looks_like_a_log_and_lacks_something_is_refused(
 
 
 def test_a_missing_column_is_refused_with_the_columns_there_are_and_what_to_declare(tmp_path: Path) -> None:
-    found = look(tmp_path, "a.csv", b"step,fancy\n0,4.0\n")
+    found = look(tmp_path, "a.csv", b"step,fancy,my_loss\n0,4.0,4.0\n")
     assert found.refused is not None
     assert "'fancy'" in found.refused.reason
-    assert "columns: {train_loss: NAME}" in str(found.refused.remedy)
+    assert "`defaults: {columns: {train_loss: my_loss}}`" in str(found.refused.remedy)
+
+
+@pytest.mark.parametrize(
+    ("names", "declared", "says"),
+    [
+        ("step,accuracy", {}, "none of them is called like one"),
+        ("step,loss_accuracy,loss_scale", {}, "none of them is called like one"),
+        ("step,perplexity", {}, "'perplexity' is exp(loss), not the loss"),
+        ("step,eval_ppl", {}, "'eval_ppl' is exp(loss)"),
+        ("step,bpb", {}, "bits per byte, not nats per token"),
+        ("n,train_loss", {"step": "train_loss"}, "'train_loss' is declared as step there"),
+    ],
+)
+def test_no_column_is_suggested_that_is_no_loss(
+    names: str, declared: dict[str, str], says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{names}\n" + "".join(f"{step}{',4.0' * names.count(',')}\n" for step in range(9)))
+    found = readers.recognise(readers.sample(str(path)), None, declared)
+    assert found.refused is not None
+    assert says in str(found.refused.remedy)
+    assert "`" not in str(found.refused.remedy)
 
 
 @pytest.mark.parametrize(

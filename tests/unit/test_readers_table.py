@@ -69,10 +69,30 @@ def test_a_trailing_delimiter_is_no_cell(tmp_path: Path) -> None:
 
 
 def test_rows_without_a_usable_step_are_bad(tmp_path: Path) -> None:
-    log = read(tmp_path, "step,loss\n0,4.5\n,4.4\nnan,4.3\n-1,4.2\n1.5,4.1\n1e300,4.0\nx,3.9\n2,3.8\n")
+    log = read(tmp_path, "step,loss\n0,4.5\n,4.4\nnan,4.3\n-1,4.2\n1.5,4.1\n2.5,4.0\nx,3.9\n2,3.8\n")
     assert log.columns["step"].tolist() == [0, 2]
     assert log.bad_lines == [3, 4, 5, 6, 7, 8]
-    assert "rows_without_step" in codes(log)
+    said = {notice.code: notice.message for notice in log.warnings}
+    assert said["rows_without_step"].startswith("3 rows without a usable step left out (lines 3, 4, 8)")
+    assert said["negative_steps"] == "1 row with a step below 0 left out (line 5; the first is -1)"
+    assert said["fractional_steps"].endswith("that is no whole number left out (lines 6, 7; the first is 1.5)")
+
+
+@pytest.mark.parametrize("messy", ["", "# a comment forces the slow way\n"])
+def test_a_step_beyond_what_a_float_counts_is_refused_with_its_line_not_dropped(tmp_path: Path, messy: str) -> None:
+    rows = "".join(f"{10**17 + step},4.0\n" for step in range(1, 50))
+    with pytest.raises(
+        TokenAxisError, match="no optimizer steps: 1e\\+17 is beyond 2\\^53|10000000000000000"
+    ) as caught:
+        read(tmp_path, f"step,train_loss\n{messy}0,4.5\n{rows}")
+    assert caught.value.line == (4 if messy else 3)
+    assert "`defaults: {columns: {step: " in str(caught.value.remedy)
+
+
+def test_a_loss_beyond_a_million_is_unusable_as_infinity_is(tmp_path: Path) -> None:
+    log = read(tmp_path, "step,train_loss\n0,4.5\n1,1e30\n2,-1000001\n3,1e6\n")
+    assert np.isnan(log.columns["train_loss"]).tolist() == [False, True, True, False]
+    assert log.unusable["train_loss", "huge"].tolist() == [3, 4]
 
 
 @pytest.mark.parametrize("messy", ["", "# a comment forces the slow way\n"])
@@ -191,7 +211,7 @@ def test_of_several_validation_sets_the_first_is_taken_and_the_choice_is_named(t
     (notice,) = log.warnings
     assert notice.code == "val_loss_chosen"
     assert notice.message.startswith("2 validation losses")
-    assert "columns: {val_loss: NAME}" in notice.message
+    assert "`defaults: {columns: {val_loss: eval/pile/CrossEntropyLoss}}`" in notice.message
     log = read(tmp_path, text, columns={"val_loss": "eval/pile/CrossEntropyLoss"})
     assert log.columns["val_loss"].tolist() == [4.0, 3.9]
     assert log.warnings == []

@@ -193,7 +193,7 @@ def test_a_stated_convention_that_the_log_contradicts_is_kept_and_reported() -> 
 def test_a_declared_after_that_would_make_tokens_negative_is_refused() -> None:
     with pytest.raises(TokenAxisError, match="cannot be 0 at step 0") as caught:
         of_column([0, 1, 2], [0, B, 2 * B], tokens_per_step=B, declared="after")
-    assert caught.value.remedy == "declare `tokens_convention: before`"
+    assert caught.value.remedy == "declare `defaults: {tokens_convention: before}`"
 
 
 def test_counts_after_a_step_of_changing_batch_are_shifted_by_the_steps_own_batch() -> None:

@@ -104,7 +104,8 @@ def no_batch(name: str) -> TokenAxisError:
         except TokenAxisError:
             continue
         if named is not None:
-            hint = f"if the folder's name '{folder}' is right: `defaults: {{tokens_per_step: {named.tokens_per_step:.0f}}}`; else "
+            stated = f"`defaults: {{tokens_per_step: {named.tokens_per_step:.0f}}}`"
+            hint = f"if the folder's name '{folder}' is right: {stated}; else "
             break
     return TokenAxisError(
         "the batch size is unknown: no batch or tokens column, nothing declared, none in the file's name",

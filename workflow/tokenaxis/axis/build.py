@@ -21,6 +21,7 @@ from tokenaxis.axis.warmup import RateSummary, Warmup, find_warmup, summarise_ra
 from tokenaxis.columns import LOSSES
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers.remedies import CONVENTION
 
 if TYPE_CHECKING:
     from tokenaxis.readers.base import IntervalMean, RawLog
@@ -111,9 +112,7 @@ def _build(raw: RawLog, declaration: Declaration, name: str, hints: ConventionHi
 def _hints(raw: RawLog, declaration: Declaration, tokens_convention: str) -> ConventionHints:
     for value in (declaration.tokens_convention, raw.tokens_convention):
         if value not in (None, BEFORE, AFTER):
-            raise TokenAxisError(
-                f"tokens_convention is '{value}'", remedy="declare `defaults: {tokens_convention: before}`, or after"
-            )
+            raise TokenAxisError(f"tokens_convention is '{value}'", remedy=CONVENTION)
     if tokens_convention not in ("auto", BEFORE, AFTER):
         raise TokenAxisError(
             f"token_axis.tokens_convention is '{tokens_convention}'", remedy="set `auto`, `before` or `after`"

@@ -10,6 +10,7 @@ import numpy as np
 
 from tokenaxis.columns import NAMES
 from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers.remedies import CONVENTION
 
 if TYPE_CHECKING:
     from tokenaxis.readers.base import RawLog
@@ -43,7 +44,7 @@ def concatenate(pieces: Sequence[Piece], notices: list[Notice], by_step: bool = 
     if len(conventions) > 1:
         raise TokenAxisError(
             "its files count tokens in different ways",
-            remedy="declare `defaults: {tokens_convention: before}`, or after",
+            remedy=CONVENTION,
         )
     offsets = np.cumsum([0, *(_lines(log) for log in logs)])
     columns = {

@@ -115,7 +115,7 @@ def _refuse_second_beginning(first: Piece, piece: Piece, same: bool) -> None:
     own, last = quoted(glob_of(piece.name)), float(first.log.columns["step"].max())
     raise TokenAxisError(
         f"{piece.name} begins at step {begins:.0f}, where {first.name} begins too: two runs, not two attempts of one",
-        remedy=f"declare `separate: [{own}]`; or, if it resumed and counts from 0 again, the step at which it did, e.g. "
+        remedy=f"declare `separate: [{own}]`; or, if it resumed and counts from 0 again, where it did, e.g. "
         f"`groups: [{{match: {quoted(glob_of(first.name))}, run: joined}}, "
         f"{{match: {own}, run: joined, first_step: {last:.0f}}}]`",
     )

@@ -141,7 +141,7 @@ def _notices(interval: np.ndarray, back: np.ndarray) -> list[Notice]:
         return [Notice("steps_count_updates", text)] if back.any() else []
     text = (
         f"the training loss is a mean over {usual:,.0f} steps: each was placed in the middle of its interval, "
-        f"{float(np.median(back)):,.1f} steps before the row's own; declare `defaults: {{facts: {{train_loss_interval_steps: 1}}}}` "
-        "if it is of one step"
+        f"{float(np.median(back)):,.1f} steps before the row's own; if it is of one step, declare "
+        "`defaults: {facts: {train_loss_interval_steps: 1}}`"
     )
     return [Notice("train_loss_is_a_mean", text)]

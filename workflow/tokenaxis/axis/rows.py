@@ -50,10 +50,10 @@ def usable_rows(raw: RawLog) -> UsableRows:
     if not len(step):
         raise TokenAxisError("no row with a usable step", remedy=steps.REMEDY if raw.rows_read else None)
     steps.refuse_beyond(step, lines)
-    whole = step.astype(np.int64) if step.min() > -steps.LARGEST_STEP and step.max() < steps.LARGEST_STEP else None
+    whole = step.astype(np.int64) if step.min() > -steps.LARGEST_STEP and step.max() <= steps.LARGEST_STEP else None
     if whole is None or whole.min() < 0 or (whole != step).any():
         with np.errstate(invalid="ignore"):
-            good = (step >= 0) & (step < steps.LARGEST_STEP) & (np.floor(step) == step)
+            good = (step >= 0) & (step <= steps.LARGEST_STEP) & (np.floor(step) == step)
         _refuse_mostly_bad(step, good, lines)
         warnings += steps.notices(step[~good], lines[~good])
         bad_lines = sorted(bad_lines + lines[~good].tolist())

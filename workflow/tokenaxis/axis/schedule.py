@@ -61,7 +61,10 @@ class BatchSchedule:
 
 
 def _check(stages: list[tuple[float, float]]) -> None:
-    remedy = "declare e.g. `defaults: {batch_schedule: [[0, 250000], [300000000, 500000]]}`: start in tokens, tokens per step"
+    remedy = (
+        "declare e.g. `defaults: {batch_schedule: [[0, 250000], [300000000, 500000]]}`: start in tokens, "
+        "tokens per step"
+    )
     if not stages or stages[0][0] != 0:
         raise TokenAxisError("the declared batch schedule does not start at 0 tokens", remedy=remedy)
     if not all(math.isfinite(start) and math.isfinite(batch) and batch > 0 for start, batch in stages):

@@ -142,6 +142,8 @@ def _short_cell(cell: dict[str, Any] | None) -> str:
     half = ""
     if cell["low"] and cell["high"]:
         half = " ±" + _percent(100 * math.expm1(math.log(cell["high"] / cell["low"]) / 2))
+    if cell["status"] == "predicted" and cell["low"] and not cell["high"]:
+        return f">{short(cell['low'])}"
     return ("~" if cell["status"] == "predicted" else "") + short(cell["tokens"]) + half
 
 

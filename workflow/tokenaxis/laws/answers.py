@@ -196,6 +196,8 @@ class Answering:
             if horizon > self.params["extrapolation_warn_factor"]:
                 message = f"predicted at {horizon:.1f} times the observed tokens"
                 self._note("beyond_warn_factor", target, message, codes)
+            if found.interval_at is not None and found.high is None and horizon > self.params["extrapolation_limit"]:
+                return self._not_identified(target, fitted, found, horizon, codes)
             if found.interval_at is not None:
                 interval, level = (found.low, found.high), self.params["interval_level"]
                 intervals = _levels(found.interval_at)
@@ -213,6 +215,24 @@ class Answering:
             horizon=horizon,
             reached_by_end=found.reached_by_end,
             reason=found.reason,
+            warnings=tuple(dict.fromkeys(codes)),
+        )
+
+    def _not_identified(
+        self, target: float, fitted: Fitted, found: Prediction, horizon: float, codes: list[str]
+    ) -> TargetAnswer:
+        """A number far beyond the data that nothing bounds from above is no answer: the lower bound is said in words."""
+        reason = f"not identified: the law says {horizon:,.0f} times the observed tokens and bounds nothing from above"
+        if found.low is not None:
+            reason += f"; it takes at least {found.low:.3g} tokens at {self.params['interval_level']:.0%}"
+        codes.append("not_identified")
+        self._note("not_identified", target, reason, codes)
+        return TargetAnswer(
+            target,
+            "not_available",
+            law=found.law or fitted.law,
+            reached_by_end=found.reached_by_end,
+            reason=reason,
             warnings=tuple(dict.fromkeys(codes)),
         )
 

@@ -61,7 +61,9 @@ def trouble(shape: Shape) -> Notice | None:
     late = float(np.average(shape.loss[-third:], weights=shape.rows[-third:]))
     error = shape.noise * math.sqrt(1.0 / shape.rows[:third].sum() + 1.0 / shape.rows[-third:].sum())
     if early - late <= SIGNIFICANT * error or early - late <= 1e-9:
-        return Notice("no_decrease", "the loss does not fall over the rows that would be fitted")
+        rows = int(shape.rows.sum())
+        message = f"over the {rows:,} rows past the fit start the loss falls by no more than their noise explains"
+        return Notice("no_decrease", message)
     return None
 
 

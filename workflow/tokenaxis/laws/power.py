@@ -153,7 +153,7 @@ def schedule_notices(series: LossSeries, rate: Rate, knows_decay: bool = False) 
     elif series.lr_schedule is None:
         message = (
             "no lr schedule is declared: the learning rate is taken to stay as it is; a decay would lower the loss by "
-            f"about {DECAY_DROP} nats and bring targets forward"
+            f"typically {DECAY_DROP} nats and bring targets forward"
         )
         notices.append(Notice("schedule_undeclared", message))
     return notices

@@ -185,11 +185,17 @@ def _say_seed(
     if found is None:
         axis, declaration, loss = _axis(path, args, params, schedule)
         series = targets.series_from(axis.columns, axis.meta, declaration.as_dict(), _logged(axis, loss))
-        found = seed_report.from_series(series, axis.meta["batch"]["source"])
+        found = seed_report.from_series(series, _seed_source(axis.meta["batch"]["source"]))
+        options = replace(options, loss_col=axis.meta["columns"].get(series.name, series.name))
     if len(args.logs) > 1:
         say(f"== {path}")
     for line in seed_report.report(found, options):
         say(line)
+
+
+def _seed_source(source: str) -> str:
+    """Where the batch came from, in the reference's words where it has one."""
+    return {"file name": "filename", "declared": "--batch-size"}.get(source, source)
 
 
 def _logged(axis: TokenAxis, loss: str | None) -> str:

@@ -13,8 +13,8 @@ from tokenaxis.readers.content import sample
 from tokenaxis.readers.huge import flag_huge
 from tokenaxis.readers.means import mark_means
 from tokenaxis.readers.recognition import Recognition, recognise
-from tokenaxis.readers.remedies import of_format
 from tokenaxis.readers.registry import all_readers, by_name, code_digest
+from tokenaxis.readers.remedies import of_format
 
 __all__ = [
     "IntervalMean",

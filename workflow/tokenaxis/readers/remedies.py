@@ -1,4 +1,4 @@
-"""Remedies that hold YAML: what stands in backquotes works as it is, pasted into an empty configs/sweeps/<sweep>.yaml."""
+"""Remedies that hold YAML: what stands in backquotes works as it is in an empty configs/sweeps/<sweep>.yaml."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tokenaxis.columns import normalise
 from tokenaxis.errors import TokenAxisError
 
 FILE = "configs/sweeps/<sweep>.yaml"
+CONVENTION = "declare `defaults: {tokens_convention: before}`, or after"
 
 #: names that are likely a loss, or a step, though no alias knows them
 _LIKELY_LOSS = re.compile(r"loss|nll|entropy|(?:^|_)ce(?:$|_)")

@@ -30,13 +30,13 @@ def refuse_beyond(steps: np.ndarray, lines: np.ndarray) -> None:
         lines: int64 (rows,), 1-based lines of the file.
 
     Raises:
-        TokenAxisError: a step of 2^53 or more, with its line.
+        TokenAxisError: a step beyond 2^53, with its line.
     """
     import numpy as np
 
-    if not len(steps) or not np.fmax.reduce(steps) >= LARGEST_STEP:
+    if not len(steps) or not np.fmax.reduce(steps) > LARGEST_STEP:
         return
-    row = int(np.argmax(steps >= LARGEST_STEP))
+    row = int(np.argmax(steps > LARGEST_STEP))
     raise TokenAxisError(
         f"the step column holds no optimizer steps: {steps[row]:.17g} is beyond 2^53, where steps are no longer exact",
         line=int(lines[row]),

@@ -49,7 +49,8 @@ def no_runs(root: Path | str, passed_over: Sequence[Any], refused: Sequence[Any]
     if not passed_over and not refused:
         reason, remedy = "it holds no file", "put raw logs there, or name another directory: logs: in params.yaml"
     else:
-        reason = f"{len(passed_over)} files passed over, {len(refused)} refused"
+        files = "file" if len(passed_over) == 1 else "files"
+        reason = f"{len(passed_over)} {files} passed over, {len(refused)} refused"
         remedy = "python scripts/inspect_log.py DIR says why, file by file"
     return TokenAxisError(f"no runs in {root}: {reason}", remedy=remedy)
 

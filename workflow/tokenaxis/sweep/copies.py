@@ -53,9 +53,7 @@ def without_copies(
     trees = _copied_folders(logs, equal, declared)
     for path, folder in trees.items():
         copies[path] = equal.pop(path)
-        reason = (
-            f"same bytes as {printable(copies[path])}; so are all logs of {printable(folder)}/ and of the folder there"
-        )
+        reason = f"same bytes as {printable(copies[path])}; the folder {printable(folder)} is a copy"
         found.passed_over.append({"name": printable(path), "reason": reason})
     for path, original in copies.items():
         if path not in trees:

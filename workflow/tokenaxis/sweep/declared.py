@@ -86,8 +86,8 @@ class SweepDeclaration:
             paths: its files, relative to the sweep directory, and its name; an entry counts if it fits one of them.
 
         Raises:
-            TokenAxisError: a model's file is missing or unreadable, a schedule does not ascend, or one entry declares both
-                a batch and a schedule.
+            TokenAxisError: a model's file is missing or unreadable, a schedule does not ascend, or an entry declares a
+                batch and a schedule.
         """
         return self.of_entries(self.fitting(*paths))
 

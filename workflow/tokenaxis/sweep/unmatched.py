@@ -21,9 +21,8 @@ def unmatched(declared: SweepDeclaration, paths: Sequence[str], runs: Sequence[s
     for pattern, _ in declared.entries[declared.defaults :]:
         if not _fits_one(pattern, paths) and not _fits_one(pattern, runs):
             found.append(("runs", pattern, "no file and no run: what it declares is for nothing"))
-    for rule in declared.groups:
-        if not any(rule.pattern.fullmatch(path) for path in paths):
-            found.append(("groups", rule.glob, "no file"))
+    groups = (rule for rule in declared.groups if not any(rule.pattern.fullmatch(path) for path in paths))
+    found += [("groups", rule.glob, "no file") for rule in groups]
     for key, patterns in (("separate", declared.separate), ("ignore", declared.ignore)):
         found += [(key, pattern, "no file") for pattern in patterns if not _fits_one(pattern, paths)]
     return [

@@ -224,7 +224,10 @@ def _planned_tokens(head: bytes, seq_len: float | None) -> list[Fact]:
 def _notices(data: bytes, seq_len: float | None) -> list[Notice]:
     notices = []
     if seq_len is None and b"consumed samples" in data and b"consumed tokens" not in data:
-        message = "consumed samples are not turned into tokens: the sequence length is not in the log; declare it, e.g. `defaults: {seq_len: 2048}`"
+        message = (
+            "consumed samples are not turned into tokens: the sequence length is not in the log; "
+            "declare it, e.g. `defaults: {seq_len: 2048}`"
+        )
         notices.append(Notice("seq_len_unknown", message))
     return notices
 

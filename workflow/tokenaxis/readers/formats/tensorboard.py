@@ -10,7 +10,7 @@ from typing import Any
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
-from tokenaxis.readers import events, remedies
+from tokenaxis.readers import events, naming, remedies
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
 from tokenaxis.readers.records import Records

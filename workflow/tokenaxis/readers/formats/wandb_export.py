@@ -119,7 +119,8 @@ def _run(dialect: Dialect, declaration: Declaration) -> str:
     example = next((name for name in columns if not _TWIN.search(name)), columns[0])
     raise TokenAxisError(
         f"holds {len(runs)} runs side by side ({shown}); a file must be one run",
-        remedy=f"export each run by itself, or declare which: `defaults: {{columns: {{train_loss: {remedies.quoted(example)}}}}}`",
+        remedy="export each run by itself, or declare which: "
+        f"`defaults: {{columns: {{train_loss: {remedies.quoted(example)}}}}}`",
     )
 
 
