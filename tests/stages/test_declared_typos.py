@@ -1,4 +1,4 @@
-"""Mistakes in configs/sweeps/<sweep>.yaml are said, never passed over in silence; and sweeps in which nothing is a run."""
+"""Mistakes in configs/sweeps/<sweep>.yaml are said, never passed over in silence; sweeps in which nothing is a run."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ LOGS: dict[str, tuple[dict[str, str], str | None]] = {
         {"run.csv": table("step,global_batch,train_loss", "n", "'' if n < 9 else 100 + n // 20", "4.0")},
         None,
     ),
-    "an unknown log": ({"deep/my [1].log": "the loss was 3.25 then\n" * 20}, "names a step and a loss"),
+    "an unknown log": ({"deep/my [1].log": "then we saw loss 3.25 in it\n" * 20}, "names a step and a loss"),
     "steps that may be tokens": ({"run_1Kbs.csv": table("step,train_loss", "(n + 1) * 65536", "4.0")}, None),
     "two validation losses": (
         {"run_1Kbs.csv": table("step,eval/a/loss,eval/b/loss", "n", "4 - n / 100", "4.1 - n / 100")},

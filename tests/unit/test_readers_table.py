@@ -69,8 +69,8 @@ def test_a_trailing_delimiter_is_no_cell(tmp_path: Path) -> None:
 
 
 def test_rows_without_a_usable_step_are_bad(tmp_path: Path) -> None:
-    log = read(tmp_path, "step,loss\n0,4.5\n,4.4\nnan,4.3\n-1,4.2\n1.5,4.1\n2.5,4.0\nx,3.9\n2,3.8\n")
-    assert log.columns["step"].tolist() == [0, 2]
+    log = read(tmp_path, "step,loss\n0,4.5\n,4.4\nnan,4.3\n-1,4.2\n1.5,4.1\n2.5,4.0\nx,3.9\n2,3.8\n3,3.7\n4,3.7\n")
+    assert log.columns["step"].tolist() == [0, 2, 3, 4]
     assert log.bad_lines == [3, 4, 5, 6, 7, 8]
     said = {notice.code: notice.message for notice in log.warnings}
     assert said["rows_without_step"].startswith("3 rows without a usable step left out (lines 3, 4, 8)")
@@ -87,6 +87,18 @@ def test_a_step_beyond_what_a_float_counts_is_refused_with_its_line_not_dropped(
         read(tmp_path, f"step,train_loss\n{messy}0,4.5\n{rows}")
     assert caught.value.line == (4 if messy else 3)
     assert "`defaults: {columns: {step: " in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("steps", "says"), [("n / 50", "0.02 is no whole number"), ("-n", "-1 is below 0"), ("n / 2 - 9", "-9 is below 0")]
+)
+def test_a_column_of_epochs_or_negative_numbers_is_refused_not_reduced_to_a_row_or_two(
+    steps: str, says: str, tmp_path: Path
+) -> None:
+    rows = "".join(f"{eval(steps, {'n': n})},4.0\n" for n in range(50))
+    with pytest.raises(TokenAxisError, match=f"no optimizer steps: {says}") as caught:
+        read(tmp_path, f"step,train_loss\n{rows}")
+    assert caught.value.line in (2, 3)
 
 
 def test_a_loss_beyond_a_million_is_unusable_as_infinity_is(tmp_path: Path) -> None:

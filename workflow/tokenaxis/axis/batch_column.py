@@ -10,10 +10,6 @@ from tokenaxis.axis.wording import counted
 from tokenaxis.errors import Notice, TokenAxisError
 
 _UNKNOWN = "the batch size is unknown where the log's batch column is blank"
-_SCHEDULE_REMEDY = (
-    "declare the run's schedule, e.g. `defaults: {batch_schedule: [[0, 250000], [300000000, 500000]]}` "
-    "(start in tokens, tokens per step)"
-)
 
 
 @dataclass(frozen=True)
@@ -83,7 +79,8 @@ class BatchColumn:
         reason = (
             f"{_UNKNOWN}: its first {counted(leading, 'row')} (to step {step[leading - 1]}) come before any batch size"
         )
-        raise TokenAxisError(reason, remedy=_SCHEDULE_REMEDY)
+        remedy = f"declare what it was before, e.g. `defaults: {{tokens_per_step: {first:.0f}}}`, or batch_schedule"
+        raise TokenAxisError(reason, remedy=remedy)
 
     def switch_bounds(self, step: np.ndarray) -> tuple[float, float, np.ndarray]:
         """How far the tokens of the last row may lie from those that `filled` gives.

@@ -54,7 +54,7 @@ def usable_rows(raw: RawLog) -> UsableRows:
     if whole is None or whole.min() < 0 or (whole != step).any():
         with np.errstate(invalid="ignore"):
             good = (step >= 0) & (step <= steps.LARGEST_STEP) & (np.floor(step) == step)
-        _refuse_mostly_bad(step, good, lines)
+        steps.refuse_mostly_bad(step, good, lines)
         warnings += steps.notices(step[~good], lines[~good])
         bad_lines = sorted(bad_lines + lines[~good].tolist())
         whole, lines = step[good].astype(np.int64), lines[good]
@@ -78,18 +78,7 @@ def _not_steps(step: np.ndarray, raw: RawLog) -> list[Notice]:
         return []
     own = raw.names.get("step", "step")
     text = (
-        f"the column {own!r} counts by {smallest:,}: if these are tokens, not optimizer steps, declare "
-        f"`defaults: {{columns: {{tokens: {quoted(own)}}}, tokens_per_step: 524288}}`, with their own number per step"
+        f"the column {own!r} counts by {smallest:,}: if these are tokens, not optimizer steps, declare e.g. "
+        f"`defaults: {{columns: {{tokens: {quoted(own)}}}, tokens_per_step: {smallest}}}`, if each step was logged"
     )
     return [Notice("step_may_be_tokens", text)]
-
-
-def _refuse_mostly_bad(step: np.ndarray, good: np.ndarray, lines: np.ndarray) -> None:
-    if 2 * int(good.sum()) > len(step):
-        return
-    first = int(np.argmin(good))
-    raise TokenAxisError(
-        f"the step column holds no optimizer steps: {step[first]:g} is no whole number of 0 or more",
-        line=int(lines[first]),
-        remedy=steps.REMEDY,
-    )

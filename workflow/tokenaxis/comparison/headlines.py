@@ -68,7 +68,7 @@ def _lead(first: Answer, others: list[Answer]) -> str:
     near = [cell for cell in others if cell.status == "reached" or (cell.horizon or FAR) < FAR]
     if len(near) > 1 and near[-1].tokens and first.tokens:
         factor = near[-1].tokens / first.tokens
-        among = "" if len(near) == len(others) else f" of those within {times(FAR)} of what they have seen"
+        among = "" if len(near) == len(others) else f" of those within {FAR:g} times what they have seen"
         text += f"; the last{among}, {near[-1].run}, needs {times(factor).rstrip('×')} times as many"
     return text
 

@@ -44,6 +44,28 @@ def refuse_beyond(steps: np.ndarray, lines: np.ndarray) -> None:
     )
 
 
+def refuse_mostly_bad(steps: np.ndarray, good: np.ndarray, lines: np.ndarray) -> None:
+    """Refuse a log in which hardly every second number in the step column is a step: it counts something else.
+
+    Args:
+        steps, lines: as in `refuse_beyond`.
+        good: bool (rows,), rows with a usable step.
+
+    Raises:
+        TokenAxisError: epochs, fractions or negative numbers, with the first line of them.
+    """
+    import numpy as np
+
+    wrong = ~good & ~np.isnan(steps)
+    if 2 * int(good.sum()) > int(good.sum()) + int(wrong.sum()) or not wrong.any():
+        return
+    first = int(np.argmax(wrong))
+    why = "is below 0" if steps[first] < 0 else "is no whole number"
+    raise TokenAxisError(
+        f"the step column holds no optimizer steps: {steps[first]:g} {why}", line=int(lines[first]), remedy=REMEDY
+    )
+
+
 def notices(steps: np.ndarray, lines: np.ndarray) -> list[Notice]:
     """A notice for each kind of unusable step among rows that were dropped: blank, negative, or a fraction.
 

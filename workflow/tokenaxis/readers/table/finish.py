@@ -44,13 +44,14 @@ def finish(parsed: Parsed, naming: Naming, reader: str, tokens_per_step: float |
     steps = parsed.values[chosen["step"].index]
     steps_are.refuse_beyond(steps, parsed.lines)
     keep = _usable_steps(steps, chosen["step"].index in parsed.whole)
+    steps_are.refuse_mostly_bad(steps, keep, parsed.lines)
     bad = parsed.lines[~keep]
     log.rows_read = len(steps) + len(parsed.bad_lines)
     log.bad_lines = sorted([*parsed.bad_lines, *(int(line) for line in bad)])
     if len(bad):
         log.warnings += steps_are.notices(steps[~keep], bad)
     if not keep.any():
-        raise TokenAxisError("has no usable row", remedy="see whether its step column holds whole numbers")
+        raise TokenAxisError("has no usable row: no cell of its step column is a number", remedy=steps_are.REMEDY)
     everything = bool(keep.all())
     log.lines = parsed.lines if everything else parsed.lines[keep]
     for canonical in NAMES:
