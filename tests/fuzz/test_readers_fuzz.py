@@ -246,7 +246,7 @@ def check_contract(log: readers.RawLog) -> None:
     assert (steps <= 2.0**53).all()
     for (column, kind), lines in log.unusable.items():
         assert column in log.columns
-        assert kind in ("nan", "inf", "text")
+        assert kind in ("nan", "inf", "huge", "text")
         assert np.isin(lines, log.lines).all()
     for _, value, source, _ in log.facts:
         assert source in ("emitted", "detected", "declared", "tapped", "measured", "assumed")

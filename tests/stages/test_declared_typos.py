@@ -109,6 +109,16 @@ def test_a_planned_end_that_the_log_has_passed_is_a_warning_in_its_artifact(fold
             assert next(iter(planned)) in messages[0]
 
 
+def test_a_remedy_names_the_file_of_this_sweep(folder: Folder) -> None:
+    (folder.path / "logs" / "run_1Kbs.csv").write_text(LOG.replace("train_loss", "my_loss"))
+    (folder.path / "logs" / "run.csv").write_text(LOG)
+    assert "configs/sweeps/mine.yaml" in folder.run().stderr
+    assert "configs/sweeps/mine.yaml" in folder.listing()["refused"][0]["remedy"]
+    folder.run("token_axis")
+    refusal = folder.path / "results" / "mine" / "token_axis" / "run.refused.json"
+    assert "configs/sweeps/mine.yaml, e.g. `defaults: {tokens_per_step" in json.loads(refusal.read_text())["remedy"]
+
+
 def test_an_empty_directory_is_one_line_and_exit_status_2(folder: Folder) -> None:
     done = folder.run()
     assert done.returncode == 2

@@ -10,9 +10,9 @@ import pytest
 from tokenaxis.axis import batch
 from tokenaxis.axis.batch import Batch, no_batch, resolve_batch
 from tokenaxis.axis.batch_column import BatchColumn
-from tokenaxis.readers.batch_name import batch_in_name
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import TokenAxisError
+from tokenaxis.readers.batch_name import batch_in_name
 
 NAN = np.nan
 SCHEDULE = ((0.0, 100.0), (1000.0, 200.0))

@@ -141,7 +141,8 @@ def _copied_folders(logs: Sequence[Seen], equal: Mapping[str, str], declared: Sw
     """
     if not equal:
         return {}
-    meanings = {seen.log.path: _meaning(seen, declared) for seen in logs if seen.log.path in {*equal, *equal.values()}}
+    asked = {*equal, *equal.values()}
+    meanings = {seen.log.path: _meaning(seen, declared) for seen in logs if seen.log.path in asked}
     pairs: dict[tuple[str, str], list[str]] = {}
     for path, original in equal.items():
         if meanings[path] == meanings[original] and (tops := _tops(path, original)) is not None:

@@ -193,7 +193,7 @@ def parse_schedule(stages: list[Any]) -> tuple[tuple[float, float], ...]:
     Raises:
         TokenAxisError: a stage is not such a pair, a batch is not positive, or the starts do not ascend.
     """
-    parsed = []
+    parsed: list[tuple[float, float]] = []
     for stage in stages:
         try:
             start, batch = (float(part) for part in (stage.split(":") if isinstance(stage, str) else stage))
