@@ -1,4 +1,4 @@
-"""scripts/target_loss.py on every public log, whole and cut off at random bytes: no crash, no NaN, no promise it breaks."""
+"""scripts/target_loss.py on every public log, whole and cut at random bytes: no crash, no NaN, no broken promise."""
 
 from __future__ import annotations
 

@@ -112,9 +112,8 @@ def reachable(start: Path) -> Iterator[Path]:
             if parts[0] != "tokenaxis" or len(parts) < 2:
                 continue
             target = PACKAGE.joinpath(*parts[1:])
-            for candidate in (target.with_suffix(".py"), target / "__init__.py"):
-                if candidate.exists():
-                    todo.append(candidate)
+            candidates = (target.with_suffix(".py"), target / "__init__.py")
+            todo += [candidate for candidate in candidates if candidate.exists()]
 
 
 #: bookkeeping that decides what is computed, not which numbers come out

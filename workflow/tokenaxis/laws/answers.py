@@ -221,7 +221,7 @@ class Answering:
     def _not_identified(
         self, target: float, fitted: Fitted, found: Prediction, horizon: float, codes: list[str]
     ) -> TargetAnswer:
-        """A number far beyond the data that nothing bounds from above is no answer: the lower bound is said in words."""
+        """A number far beyond the data, with no upper bound, is no answer: the lower bound is said in words."""
         reason = f"not identified: the law says {horizon:,.0f} times the observed tokens and bounds nothing from above"
         if found.low is not None:
             reason += f"; it takes at least {found.low:.3g} tokens at {self.params['interval_level']:.0%}"
