@@ -61,6 +61,14 @@ def choose_loss(columns: dict[str, np.ndarray], params: dict[str, Any]) -> tuple
             raise TokenAxisError(f"the log has no {wanted}", remedy=f"use one of: {', '.join(logged) or 'nothing'}")
         return wanted, "asked for"
     if not logged:
+        held = [name for name in LOSSES if name in columns]
+        if held:
+            rows = len(columns["tokens"])
+            raise TokenAxisError(
+                f"{' and '.join(held)} holds no usable number in any of {rows:,} rows (nan, inf or text): the run "
+                "diverged, or never computed it",
+                remedy="there is nothing to fit; what the cells hold is listed as `unusable`",
+            )
         raise TokenAxisError("the log has no loss", remedy="declare its column in configs/sweeps/<sweep>.yaml")
     if len(logged) == 1:
         only = next(iter(logged))
@@ -145,7 +153,7 @@ def _nonfinite_tail(meta: dict[str, Any], loss: str, step: np.ndarray, last: int
     """Rows after the last finite loss whose loss is nan or inf (blank cells do not count)."""
     tail = 0
     for entry in meta.get("unusable", ()):
-        if entry["column"] == loss and entry["kind"] in ("nan", "inf"):
+        if entry["column"] == loss and entry["kind"] in ("nan", "inf", "huge"):
             inside = (step >= entry["first_step"]) & (step <= entry["last_step"])
             inside[: last + 1] = False
             tail += min(int(inside.sum()), int(entry["rows"]))
