@@ -51,7 +51,7 @@ def replaced(text: str, name: str, block: str) -> str:
 
 def table() -> str:
     """The table that `make demo` ends with."""
-    return f"```\n{output(['scripts/comparison.py', '--show'])}```\n"
+    return f"```\n{output(['scripts/comparison.py', '--show']).rstrip()}\n```\n"
 
 
 def target_loss() -> str:
