@@ -167,7 +167,7 @@ def _remarks(summary: dict[str, Any], runs: list[str], targets: list[str], shown
     }
     if shown:
         half = f", ± half of the {100 * min(levels):g}% interval" if levels else ""
-        lines.append(f"~ predicted, > at least (no upper bound){half}, never = unreachable, n/a = no answer")
+        lines.append(f"~ predicted, > at least{half}, never = unreachable, n/a = no answer")
         if any(target not in summary["cells"][run] for run in runs for target in shown):
             lines.append("- not asked: automatic targets lie around where each run stands; fits.targets asks all runs")
     return lines
