@@ -65,3 +65,14 @@ def test_both_ends_of_a_long_name_stay() -> None:
     short = q.elided("sweep/very/long/name/of/a/run_with_lr_0.0003", 20)
     assert len(short) == 20
     assert short.startswith("sweep/very") and short.endswith("0.0003")
+
+
+def test_a_chance_has_no_more_digits_than_a_model_can_know() -> None:
+    assert [q.chance(value) for value in (0.0, 0.009, 0.01, 0.234, 0.99, 0.995)] == [
+        "<1%",
+        "<1%",
+        "1%",
+        "23%",
+        "99%",
+        ">99%",
+    ]

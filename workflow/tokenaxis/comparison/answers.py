@@ -21,7 +21,8 @@ class Answer:
     Tokens are tokens; `low` and `high` are the interval at `level` (`high` None with a `low`: unbounded above).
     `loss` is the column that the target refers to; answers about different losses are not compared. `ratio` is this
     run's tokens over the baseline's. `low_calibrated` and `high_calibrated` are the interval after calibration on the
-    sweep's other runs, `calibration` says what it rests on, or why there is none.
+    sweep's other runs, `calibration` says what it rests on, or why there is none. `reached_by_end` is the probability
+    that the target is reached by the run's planned end.
     """
 
     run: str
@@ -46,6 +47,7 @@ class Answer:
     low_calibrated: float | None = None
     high_calibrated: float | None = None
     calibration: str | None = None
+    reached_by_end: float | None = None
 
     @property
     def answered(self) -> bool:
@@ -155,6 +157,7 @@ def _answer(run: str, loss: str | None, entry: dict[str, Any], verdict: dict[str
         crossed_back=bool(entry.get("crossed_back")),
         reason=entry.get("reason"),
         warnings=tuple(entry.get("warnings") or ()),
+        reached_by_end=entry.get("reached_by_end"),
     )
 
 

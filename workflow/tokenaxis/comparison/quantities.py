@@ -110,6 +110,11 @@ def percent(fraction: float | None) -> str:
     return MISSING if fraction is None else f"{100 * fraction:.4g}%"
 
 
+def chance(probability: float) -> str:
+    """0.234 -> 23%; what is nearly certain or nearly impossible is not given digits that no model has."""
+    return "<1%" if probability < 0.01 else ">99%" if probability > 0.99 else f"{probability:.0%}"
+
+
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """Sort key that puts gpt_4Kbs before gpt_16Kbs: digits by value, the rest by alphabet; ties by the name itself."""
     parts = re.findall(r"[0-9]+|[^0-9]+", name)

@@ -53,6 +53,7 @@ TARGET_FIELDS = (
     Field("low_calibrated", "number", "lower end of the interval after calibration on the sweep's other runs, tokens"),
     Field("high_calibrated", "number", "upper end of the same; blank beside a low: unbounded"),
     Field("calibration", "text", "what the calibration rests on, or why there is none"),
+    Field("reached_by_end", "number", "probability that the target is reached by the run's planned end"),
 )
 CONVENTION_FIELDS = (
     Field("run", "text", "run id"),

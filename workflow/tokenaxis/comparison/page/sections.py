@@ -185,6 +185,8 @@ def _cell(cell: Answer, hours: float | None, baseline: str | None) -> dict[str, 
     lines = [" · ".join(place)] if place else []
     if cell.ratio is not None and cell.run != baseline:
         lines.append(f"{q.times(cell.ratio)} baseline {q.times_interval(cell.ratio_low, cell.ratio_high)}".rstrip())
+    if cell.reached_by_end is not None and cell.status == "predicted":
+        lines.append(f"{q.chance(cell.reached_by_end)} by the planned end")
     if cell.low_calibrated is not None:
         lines.append(f"calibrated {q.interval(cell.low_calibrated, cell.high_calibrated)}")
     if cell.calibration:
