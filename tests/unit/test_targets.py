@@ -59,7 +59,7 @@ def test_a_declared_loss_goes_before_the_choice_and_must_be_there(params):
     assert targets.choose_loss(table(val_every=50), params | {"loss": "train_loss"})[0] == "train_loss"
     with pytest.raises(TokenAxisError, match="val_loss"):
         targets.choose_loss(table(), params | {"loss": "val_loss"})
-    with pytest.raises(TokenAxisError, match="no loss"):
+    with pytest.raises(TokenAxisError, match="no usable number"):
         targets.choose_loss(table(train_loss=np.full(4000, np.nan)), params)
 
 
