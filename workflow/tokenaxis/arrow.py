@@ -28,16 +28,6 @@ def array(values: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(_TYPES[values.dtype.name], len(values), [validity, pa.py_buffer(values)])
 
 
-def text_array(values: list[str]) -> pa.Array:
-    """Strings as Arrow."""
-    encoded = [value.encode("utf-8", "backslashreplace") for value in values]
-    offsets = np.zeros(len(values) + 1, np.int32)
-    np.cumsum([len(value) for value in encoded], out=offsets[1:])
-    return pa.Array.from_buffers(
-        pa.string(), len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
-    )
-
-
 def table(columns: Mapping[str, np.ndarray]) -> pa.Table:
     """{name: array (rows,)} as an Arrow table, in the mapping's order."""
     return pa.Table.from_arrays([array(values) for values in columns.values()], names=list(columns))

@@ -55,9 +55,3 @@ def _expand(names: Iterable[str], root: Path, endings: tuple[str, ...]) -> list[
         elif path.exists():
             files.add(path)
     return sorted(files)
-
-
-def file_sha256(path: Path) -> str:
-    """sha256 of a file's bytes."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
