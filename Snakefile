@@ -39,6 +39,10 @@ wildcard_constraints:
     run=r"[A-Za-z0-9_][A-Za-z0-9._-]*",
 
 
+onstart:
+    engine.on_start(PLAN, workflow.dag_settings)
+
+
 include: "workflow/rules/report.smk"
 
 

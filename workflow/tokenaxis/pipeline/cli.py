@@ -13,11 +13,10 @@ from typing import Any
 
 from tokenaxis import params, store
 from tokenaxis.errors import TokenAxisError
-from tokenaxis.pipeline import locks, made_of
+from tokenaxis.pipeline import ahead, locks, made_of
 from tokenaxis.pipeline.progress import Progress
-from tokenaxis.pipeline.runner import refusal_names, run_stage
 from tokenaxis.pipeline.spec import PER_RUN, STAGES
-from tokenaxis.pipeline.work import Work, from_manifest, from_params
+from tokenaxis.pipeline.work import Work, from_manifest, from_params, params_path
 
 
 def parser(stage: str, about: str) -> argparse.ArgumentParser:
@@ -46,19 +45,43 @@ def stage_main(stage: str, about: str, argv: list[str] | None = None) -> int:
     say = Console(args.log)
     with expected(say) as outcome:
         work = work_from(args)
-        with at_work(args, work.results, stage, work.label, say) as job:
-            progress = Progress.on_terminal(stage, work.results)
-            summary = run_stage(stage, work, say, args.jobs or os.cpu_count() or 1, args.run, progress)
-            strictly_refused = bool(summary.refused) and stage == "token_axis" and work.strict
-            job.complete = not summary.failed and not strictly_refused
-        part = "" if work.label == "all" else f" {work.label}"
-        say(f"{stage}{part}: {summary.computed} computed, {summary.current} up to date, {summary.refused} left out")
-        if summary.failed:
-            say(f"{stage}{part}: {summary.failed} failed by a fault of tokenaxis; the other runs go on")
-            outcome.status = 0 if args.keep_going else 1
-        elif strictly_refused:
-            raise TokenAxisError(f"{summary.refused} logs were refused and runs.strict is true")
+        shard = args.manifest is not None and args.run is None
+        if shard and ahead.is_done(stage, work.results, work.label):
+            say.note(
+                f"{stage} {work.label}: up to date; who did it says so in a log of an earlier stage, beside this one"
+            )
+            return 0
+        outcome.status = _run(stage, work, args, say)
+        if shard and outcome.status == 0:
+            _go_on(stage, work, args, say)
     return outcome.status
+
+
+def _run(stage: str, work: Work, args: argparse.Namespace, say: Callable[[str], None], wait: bool = True) -> int:
+    """Bring one stage up to date and say so. -> exit status."""
+    from tokenaxis.pipeline.runner import run_stage
+
+    with at_work(args, work.results, stage, work.label, say, wait) as job:
+        progress = Progress.on_terminal(stage, work.results)
+        summary = run_stage(stage, work, say, args.jobs or os.cpu_count() or 1, args.run, progress)
+        strictly_refused = bool(summary.refused) and stage == "token_axis" and work.strict
+        job.complete = not summary.failed and not strictly_refused
+    part = "" if work.label == "all" else f" {work.label}"
+    say(f"{stage}{part}: {summary.computed} computed, {summary.current} up to date, {summary.refused} left out")
+    if summary.failed:
+        say(f"{stage}{part}: {summary.failed} failed by a fault of tokenaxis; the other runs go on")
+        return 0 if args.keep_going else 1
+    if strictly_refused:
+        raise TokenAxisError(f"{summary.refused} logs were refused and runs.strict is true")
+    return 0
+
+
+def _go_on(stage: str, work: Work, args: argparse.Namespace, say: Callable[[str], None]) -> None:
+    """Do the later stages of the shard too. Whatever goes wrong with them is for their own jobs to meet and say."""
+    with contextlib.suppress(Exception):
+        for later in ahead.stages_after(stage, work.results, work.label):
+            section = params_path(work.results, later)
+            _run(later, from_manifest(args.manifest, section), args, say, wait=False)
 
 
 @dataclass
@@ -70,10 +93,14 @@ class Job:
 
 @contextlib.contextmanager
 def at_work(
-    args: argparse.Namespace, results: Path, stage: str, label: str, say: Callable[[str], None]
+    args: argparse.Namespace, results: Path, stage: str, label: str, say: Callable[[str], None], wait: bool = True
 ) -> Iterator[Job]:
-    """Hold the stage while the block runs; if it completes a job of Snakemake's, note what the index was made from."""
-    with locks.stage(results, stage, label, args.run is not None, say):
+    """Hold the stage while the block runs; if it completes a job of Snakemake's, note what the index was made from.
+
+    Raises:
+        locks.Busy: another process has the stage, and `wait` is False.
+    """
+    with locks.stage(results, stage, label, args.run is not None, say, wait):
         job = Job()
         if args.run is not None:
             yield job
@@ -151,6 +178,8 @@ def comparison_main(about: str, argv: list[str] | None = None) -> int:
                 say(f"comparison: {'computed' if comparison.update(work) else 'up to date'}")
                 job.complete = True
             if failed := comparison.faults(work):
+                from tokenaxis.pipeline.runner import refusal_names
+
                 say(f"comparison: without {refusal_names(failed)}, by a fault of tokenaxis; see the logs of the stages")
                 outcome.status = 1
         if args.manifest is not None and not args.show:
@@ -164,20 +193,21 @@ class Console:
     """Prints lines to stderr, and to a log file if there is one."""
 
     def __init__(self, log: Path | None):
-        self.log = log
-        self._write("w", "")
+        self.log, self.mode = log, "w"
 
     def __call__(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
-        self._write("a", line + "\n")
+        self.note(line)
 
-    def _write(self, mode: str, text: str) -> None:
+    def note(self, line: str) -> None:
+        """A line for the log alone."""
         if self.log is None:
             return
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
-            with open(self.log, mode, encoding="utf-8") as file:
-                file.write(text)
+            with open(self.log, self.mode, encoding="utf-8") as file:
+                file.write(line + "\n")
+            self.mode = "a"
         except OSError:
             self.log = None  # a full disk: the console has it all, and the stage itself will say what is wrong
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from tokenaxis import params, store
 from tokenaxis.errors import TokenAxisError
-from tokenaxis.pipeline import leftovers, locks, made_of, options
+from tokenaxis.pipeline import ahead, leftovers, locks, made_of, options
 from tokenaxis.pipeline.fingerprints import code_digest
-from tokenaxis.pipeline.ledger import drop_if_touched, put_aside
+from tokenaxis.pipeline.ledger import is_touched, put_aside
 from tokenaxis.pipeline.names import check_names
 from tokenaxis.pipeline.spec import PER_RUN as PER_RUN
 from tokenaxis.pipeline.spec import STAGES
@@ -152,7 +152,19 @@ def prepare(config: dict[str, Any], cores: int | None, main: bool, arguments: li
         plan = _plan(config, cores, results, arguments) if main else _plan_of_main(results)
         if alone:
             drop_stale_indexes(plan)
+            ahead.allow(results, ())  # until the engine starts its jobs, which a dry run does not
     return plan
+
+
+def on_start(plan: Plan, asked: Any) -> None:
+    """Let the jobs go on with later stages, if all of them were asked for.
+
+    Args:
+        plan: the layout.
+        asked: Snakemake's DAGSettings, which it does not have yet when the Snakefile is parsed.
+    """
+    if not (asked.targets or asked.target_jobs or asked.until or asked.omit_from):
+        ahead.allow(plan.results, PER_RUN)
 
 
 def _plan_of_main(results: Path) -> Plan:
@@ -230,10 +242,9 @@ def drop_stale_indexes(plan: Plan) -> None:
         folder = plan.results if stage.name == "runs" else plan.results / stage.name
         for label in plan.shards if stage.per_run else ["all"]:
             index = Path(plan.index(stage.name, label))
-            if not made_of.fits(plan.results, stage.name, label) or _mtime(index) > now:
+            current = made_of.fits(plan.results, stage.name, label) and _mtime(index) <= now
+            if not current or is_touched(index, folder):
                 put_aside(index)
-            else:
-                drop_if_touched(index, folder)
 
 
 def _mtime(path: Path) -> float:

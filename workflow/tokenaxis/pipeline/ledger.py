@@ -72,13 +72,10 @@ def _dropped(index: Path) -> Path:
     return index.with_suffix(".dropped")
 
 
-def drop_if_touched(index: Path, folder: Path) -> bool:
-    """Put aside an index of which an artifact is missing or was touched: its job runs again. -> whether it did."""
+def is_touched(index: Path, folder: Path) -> bool:
+    """Whether an artifact of an index is missing or was touched since: a stat per file."""
     ledger = Ledger.load(index)
-    if all(ledger.intact(run_id, folder) for run_id in ledger.entries):
-        return False
-    put_aside(index)
-    return True
+    return not all(ledger.intact(run_id, folder) for run_id in ledger.entries)
 
 
 def put_aside(index: Path) -> None:

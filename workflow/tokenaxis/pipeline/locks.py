@@ -45,7 +45,9 @@ def engine(results: Path) -> None:
 
 
 @contextlib.contextmanager
-def stage(results: Path, name: str, label: str, one_run: bool, say: Callable[[str], None]) -> Iterator[None]:
+def stage(
+    results: Path, name: str, label: str, one_run: bool, say: Callable[[str], None], wait: bool = True
+) -> Iterator[None]:
     """Hold a stage of a shard ("all": of the whole sweep) while the block runs; waits for whoever holds it.
 
     Args:
@@ -54,6 +56,10 @@ def stage(results: Path, name: str, label: str, one_run: bool, say: Callable[[st
         label: the shard.
         one_run: only one run of the shard is touched; several such scripts may run at once.
         say: told when there is somebody to wait for.
+        wait: False to leave the stage to whoever holds it.
+
+    Raises:
+        Busy: somebody holds it and `wait` is False.
     """
     folder = results / ENGINE / "locks"
     whole = fcntl.LOCK_EX if label == "all" and not one_run else fcntl.LOCK_SH
@@ -63,6 +69,8 @@ def stage(results: Path, name: str, label: str, one_run: bool, say: Callable[[st
             descriptor = _open(path)
             stack.callback(os.close, descriptor)
             if not _take(descriptor, kind | fcntl.LOCK_NB):
+                if not wait:
+                    raise Busy(f"another process is at work on {name} of {results}")
                 say(f"{name}: waiting for another process that is at work on {results}")
                 _take(descriptor, kind)
         yield
