@@ -166,7 +166,8 @@ def _read(data: bytes) -> pa.Table | None:
 
     options = json.ReadOptions(use_threads=len(data) >= _THREADS_FROM)
     try:
-        return json.read_json(pa.BufferReader(data), read_options=options)
+        # the system's memory pool: pyarrow's own keeps tens of MB that a small log never needs
+        return json.read_json(pa.BufferReader(data), read_options=options, memory_pool=pa.system_memory_pool())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
 
