@@ -39,14 +39,15 @@ def read(path: str, declaration: Declaration) -> RawLog:
     """
     content = read_content(path)
     text = content.data.decode("utf-8", "replace")
+    content.data = b""  # a copy of the text that nobody needs any more
     start = _HISTORY.search(text)
     if start is None:
         raise TokenAxisError("has no log_history", remedy="give the trainer_state.json of the last checkpoint")
     records = Records(declaration.columns)
-    elements = list(_elements(text, start.end()))
-    for line, record, _ in elements:
+    count, end = 0, start.end()
+    for line, record, end in _elements(text, start.end()):  # noqa: B007 (its last value is where the history ends)
         records.add(line, record)
-    count, end = len(elements), elements[-1][2] if elements else start.end()
+        count += 1
     notices = list(content.notices)
     rest = text[end:].lstrip()
     if not rest.startswith("]"):
