@@ -1,7 +1,7 @@
 """Measure what the pipeline costs: CPU seconds, wall time and memory, engine and imports included.
 
     python scripts/benchmark.py --runs 50 200 1000 --rows 10000 [--engines snakemake dvc] [--reference SCRIPT]
-                                [--figure FILE] [--json]
+                                [--figure FILE] [--json] [--repeats N]
 
 For each number of runs, makes a sweep of planted logs (the law 2 + 0.6 (tokens/1e9)^-0.35 with noise) in a scratch copy
 of this checkout, and measures each engine: everything new, the comparison of that alone, nothing to do, one log longer,
@@ -10,9 +10,11 @@ many logs as --reference-runs says, and its cost is scaled to all. --figure draw
 """
 
 import argparse
+import itertools
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,16 +35,16 @@ CASES = (
 
 def main() -> int:
     args = options().parse_args()
-    rows = []
+    measured: list[dict] = []
     with tempfile.TemporaryDirectory(prefix="tokenaxis-benchmark-", dir=args.scratch) as scratch:
-        for runs in args.runs:
-            for engine in args.engines:
-                checkout = make_checkout(Path(scratch) / "checkout", runs, args.rows)
-                rows += [{"runs": runs, "engine": engine, **row} for row in measure(engine, checkout, args)]
-                if args.reference and engine == args.engines[-1]:
-                    rows.append({"runs": runs, "engine": "reference script", **measure_reference(checkout, runs, args)})
-                shutil.rmtree(checkout)
-                print(f"{engine}, {runs} runs: done", file=sys.stderr)
+        for runs, engine, _ in itertools.product(args.runs, args.engines, range(args.repeats)):
+            checkout = make_checkout(Path(scratch) / "checkout", runs, args.rows)
+            measured += [{"runs": runs, "engine": engine, **row} for row in measure(engine, checkout, args)]
+            if args.reference and engine == args.engines[-1]:
+                measured.append({"runs": runs, "engine": "reference script", **measure_reference(checkout, runs, args)})
+            shutil.rmtree(checkout)
+            print(f"{engine}, {runs} runs: done", file=sys.stderr)
+    rows = medians(measured)
     if args.figure:
         draw(rows, args)
     if args.json:
@@ -50,6 +52,18 @@ def main() -> int:
     else:
         print("\n".join(table(rows, args)))
     return 0
+
+
+def medians(measured: list[dict]) -> list[dict]:
+    """One row for each number of runs, engine and case: medians over the repeats, the order kept."""
+    groups: dict[tuple, list[dict]] = {}
+    for row in measured:
+        groups.setdefault((row["runs"], row["engine"], row["what"]), []).append(row)
+    return [
+        row | {key: statistics.median(each[key] for each in group) for key in ("cpu_s", "wall_s", "peak_mb")}
+        for group in groups.values()
+        for row in group[:1]
+    ]
 
 
 def options() -> argparse.ArgumentParser:
@@ -63,6 +77,7 @@ def options() -> argparse.ArgumentParser:
         "--reference", type=Path, help="a script to compare with, run as SCRIPT LOG --target T --stability-sweep"
     )
     parser.add_argument("--reference-runs", type=int, default=3, help="logs that the reference script is measured on")
+    parser.add_argument("--repeats", type=int, default=1, help="how often everything is measured; medians are shown")
     parser.add_argument("--figure", type=Path, help="draw CPU seconds against runs into this file (svg, png, pdf)")
     parser.add_argument("--scratch", type=Path, help="folder for the scratch copy; default: the system's")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
@@ -162,27 +177,43 @@ def table(rows: list[dict], args: argparse.Namespace) -> list[str]:
 
 
 def draw(rows: list[dict], args: argparse.Namespace) -> None:
-    """CPU seconds against runs, both axes logarithmic, one panel an engine."""
+    """CPU seconds against runs on linear axes, one panel an engine, with the straight line that fits each best."""
     import matplotlib
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(
-        1, len(args.engines), figsize=(4.5 * len(args.engines), 4), sharey=True, squeeze=False, layout="constrained"
+        1, len(args.engines), figsize=(5.5 * len(args.engines), 4.5), sharey=True, squeeze=False, layout="constrained"
     )
     for panel, engine in zip(panels[0], args.engines, strict=True):
         for what in CASES:
             points = [(row["runs"], row["cpu_s"]) for row in rows if row["engine"] == engine and row["what"] == what]
-            panel.plot(*zip(*points, strict=True), marker="o", markersize=4, label=what)
-        points = [(row["runs"], row["cpu_s"]) for row in rows if row["engine"] == "reference script"]
-        if points:
-            panel.plot(*zip(*points, strict=True), "k--", marker="s", markersize=4, label="reference script in a loop")
-        panel.set(xscale="log", yscale="log", title=engine, xlabel=f"runs of {args.rows:,} rows")
+            fixed, each = straight_line(points)
+            (line,) = panel.plot(*zip(*points, strict=True), "o", markersize=4)
+            runs = (0, max(args.runs))
+            label = f"{what}: {fixed:.1f} s + {1000 * each:.2f} ms a run"
+            panel.plot(runs, [fixed + each * n for n in runs], color=line.get_color(), linewidth=1, label=label)
+        panel.set(title=engine, xlabel=f"runs of {args.rows:,} rows", xlim=(0, None), ylim=(0, None))
         panel.grid(alpha=0.3)
-    panels[0][0].set_ylabel("CPU seconds")
-    panels[0][-1].legend(fontsize=8)
+        panel.legend(fontsize=8, loc="upper left")
+    panels[0][0].set_ylabel("CPU seconds of the engine and all that it starts")
     figure.savefig(args.figure)
+
+
+def straight_line(points: list[tuple[int, float]]) -> tuple[float, float]:
+    """(seconds, seconds a run) of the line with the least squares of relative errors; a level where there is one point.
+
+    Relative, for sizes differ by powers of ten, and the largest would decide alone.
+    """
+    import numpy as np
+
+    runs, cost = np.array(points, float).T
+    if len(points) == 1:
+        return float(cost[0]), 0.0
+    design = np.stack([1 / cost, runs / cost], axis=1)
+    fixed, each = np.linalg.lstsq(design, np.ones(len(points)), rcond=None)[0]
+    return float(fixed), float(each)
 
 
 if __name__ == "__main__":
