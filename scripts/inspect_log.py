@@ -2,7 +2,8 @@
 
     python scripts/inspect_log.py PATH... [--json] [--sweep NAME] [--declare YAML]
 
-A PATH is a log, or a folder, which is searched as a sweep directory is. --json prints what
+A PATH is a log, which is read with the settings beside it (config.yaml, hparams.yaml, args.json, ...) where its folder
+holds no other run, or a folder, which is searched as a sweep directory is. --json prints what
 workflow/schemas/inspect.schema.json describes. Exit status: 0; 2 if a path, or a log in a folder, was refused: one line
 for each on stderr, and in the output the YAML to paste into configs/sweeps/<sweep>.yaml.
 """

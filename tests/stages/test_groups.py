@@ -335,6 +335,39 @@ def test_event_files_of_a_folder_are_attempts_of_one_run(sweep: Sweep) -> None:
     assert (axis.meta["rows"]["superseded"], len(axis.meta["attempts"])) == (40, 2)
 
 
+def test_versions_of_event_files_that_go_on_from_one_another_are_attempts_of_one_run(sweep: Sweep) -> None:
+    """Lightning's TensorBoardLogger begins a folder for each start; the second start here is another run."""
+    name = "events.out.tfevents.1000.host.1.0"
+    # both ends of the longer files are seen, not what lies between
+    sweep.write(f"logs/version_0/{name}", events(1000, loss_of(range(2000))))
+    sweep.write(f"logs/version_1/{name}", events(9000, loss_of(range(2000), 0.5)))
+    sweep.write(f"logs/version_2/{name}", events(20000, loss_of(range(1900, 3000))))
+    runs = sweep.runs()
+    assert {run.name: run.join for run in runs.values()} == {
+        "logs/version_0": None,
+        "logs/version_1": None,
+        "logs/version_2": None,
+    }  # version_2 could go on from either
+    shutil.rmtree(sweep.logs / "logs" / "version_1")
+    (run,) = sweep.found().runs
+    assert (run.name, run.join, len(run.files)) == ("logs/version_0", "attempts", 2)
+    assert "their steps go on: 0-1999, 1900-2999" in str(run.grouped_because)
+    axis = sweep.axis(run)
+    assert axis.columns["step"].tolist() == list(range(3000))
+    assert [attempt["first_step"] for attempt in axis.meta["attempts"]] == [0, 1900]
+
+
+def test_versions_of_several_event_files_each_are_one_run_in_the_order_of_their_beginning(sweep: Sweep) -> None:
+    for version, begun, steps in ((0, 1000, range(50)), (0, 2000, range(40, 100)), (1, 3000, range(90, 200))):
+        data = events(begun, loss_of(steps, begun / 10000))
+        sweep.write(f"logs/version_{version}/events.out.tfevents.{begun}.host.1.0", data)
+    (run,) = sweep.found().runs
+    assert (run.name, run.join) == ("logs/version_0", "writers")
+    axis = sweep.axis(run)
+    assert axis.columns["step"].tolist() == list(range(200))
+    assert [attempt["first_step"] for attempt in axis.meta["attempts"]] == [0, 40, 90]
+
+
 def test_a_folder_of_empty_event_files_is_refused(sweep: Sweep) -> None:
     sweep.write("tb/events.out.tfevents.900.host.1.0", events(900, []))
     found = sweep.found()

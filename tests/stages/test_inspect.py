@@ -150,3 +150,47 @@ def test_every_key_of_the_sweep_schema_that_a_remedy_may_name_is_known(root: Pat
 
     assert set(to_declare._TOP) <= set(schema["properties"])
     assert set(to_declare._EXAMPLES) <= set(schema["$defs"]["run"]["properties"])
+
+
+SETTINGS = "global_batch_size: 8\nseq_len: 128\n"
+
+
+def test_settings_beside_a_single_log_are_facts_that_name_their_file(tmp_path: Path) -> None:
+    log = csv(tmp_path / "run" / "metrics.csv", "step,train_loss")
+    (log.parent / "hparams.yaml").write_text(SETTINGS, encoding="utf-8")
+    content = inspected(log)
+    (run,) = content["runs"]
+    assert (run["facts_from"], run["last"]["tokens"]) == (["hparams.yaml"], 29 * 8 * 128)
+    notes = {fact["key"]: fact["note"] for fact in run["facts"]}
+    assert notes["tokens_per_step"].startswith("hparams.yaml beside the log: ")
+    assert "  settings  hparams.yaml\n" in inspection_text.to_text(content)
+
+
+def test_settings_beside_several_logs_are_no_facts_of_one_that_is_inspected_alone(tmp_path: Path) -> None:
+    log = csv(tmp_path / "a.csv", "step,train_loss")
+    other = csv(tmp_path / "deeper" / "b.csv", "step,train_loss")
+    (tmp_path / "config.yaml").write_text(SETTINGS, encoding="utf-8")
+    assert inspected(log)["refused"][0]["reason"].startswith("the batch size is unknown")
+    (tmp_path / "a.yaml").write_text(SETTINGS, encoding="utf-8")  # named like the log: it speaks of no other
+    assert inspected(log)["runs"][0]["facts_from"] == ["a.yaml"]
+    other.unlink()
+    assert inspected(log)["runs"][0]["facts_from"] == ["a.yaml", "config.yaml"]
+
+
+def test_settings_in_a_folder_of_very_many_files_are_not_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log in a home folder must not have it searched."""
+    log = csv(tmp_path / "a.csv", "step,train_loss")
+    (tmp_path / "config.yaml").write_text(SETTINGS, encoding="utf-8")
+    monkeypatch.setattr(inspection, "_MOST", 1)
+    assert inspected(log, tokens_per_step=1000)["runs"][0]["facts_from"] == []
+
+
+def test_the_stages_of_a_batch_that_differs_at_every_step_are_not_all_printed(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    rows = [{"step": step, "loss": 4 - step / 100, "tokens_per_step": 1000 + step * 37 % 100} for step in range(60)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (line,) = [line for line in inspection_text.to_text(inspected(path)).splitlines() if line.startswith("  batch")]
+    assert line.count("from step") == 8
+    assert "; 52 more tokens per step" in line

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tokenaxis import readers
+from tokenaxis.readers.extent import BEYOND_BEGINNING, GAP
 from tokenaxis.sweep import names
-from tokenaxis.sweep.grouping import _BEYOND_BEGINNING, _GAP
 
 
 def test_the_list_of_formats_is_that_of_the_readers(root: Path) -> None:
@@ -17,7 +17,7 @@ def test_the_list_of_formats_is_that_of_the_readers(root: Path) -> None:
 
 def test_the_numbers_in_the_rules_are_those_of_the_code(root: Path) -> None:
     text = (root / "docs" / "logs.md").read_text(encoding="utf-8")
-    assert (_BEYOND_BEGINNING, _GAP) == (0.05, 10)
+    assert (BEYOND_BEGINNING, GAP) == (0.05, 10)
     assert "first 5 % of their steps, and at most ten logging intervals" in text
 
 

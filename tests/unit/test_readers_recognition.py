@@ -199,3 +199,10 @@ def test_a_sample_is_small_whatever_the_file(tmp_path: Path) -> None:
     bomb = tmp_path / "b.csv.gz"
     bomb.write_bytes(gzip.compress(TABLE + bytes(50_000_000)))
     assert len(readers.sample(str(bomb)).head) <= 8192
+
+
+def test_a_readme_with_a_table_of_losses_is_no_log_unless_declared(tmp_path: Path) -> None:
+    table = b"| step | train_loss |\n|---|---|\n| 1 | 3.0 |\n| 2 | 2.9 |\n"
+    assert look(tmp_path, "README.md", table).passed_over == "documentation"
+    declared = look(tmp_path, "README.md", table, declared_format="table").reader
+    assert declared is not None and declared.name == "table"

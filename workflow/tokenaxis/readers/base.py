@@ -23,7 +23,8 @@ class Sample:
     Attributes:
         name: file name without folders.
         head: up to SAMPLE_BYTES from the beginning, decompressed if the file is gzip, as UTF-8 without byte-order mark.
-        tail: up to SAMPLE_BYTES from the end (empty when the head is the whole file or the file is compressed).
+        tail: up to SAMPLE_BYTES from the end (empty when the head is the whole file or the file is compressed); of a
+            SQLite file the statements that made its tables.
         size: bytes on disk.
         whole: the head is the whole (decompressed) file.
         columns: declared columns, canonical name -> the file's own name.

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.readers import sqlite
 from tokenaxis.readers.base import SAMPLE_BYTES, Sample
 
 #: bytes from which a plain file is not read into memory as a whole
@@ -32,23 +33,29 @@ class Content:
     cut: bool = False
 
 
-def sample(path: str) -> Sample:
-    """The first look at a file: at most two reads of SAMPLE_BYTES.
+def sample(path: str, size_of_end: int = SAMPLE_BYTES) -> Sample:
+    """The first look at a file: at most two reads. Of a SQLite file the tail is its schema.
+
+    Args:
+        path: the file.
+        size_of_end: bytes of each end.
 
     Raises:
         OSError: it cannot be opened.
     """
     with open(path, "rb", buffering=0) as stream:
         size = os.fstat(stream.fileno()).st_size
-        head = stream.read(SAMPLE_BYTES)
+        head = stream.read(size_of_end)
         tail = b""
         compressed = head.startswith(_GZIP)
-        if size > SAMPLE_BYTES and not compressed:
-            stream.seek(-min(SAMPLE_BYTES, size - SAMPLE_BYTES), os.SEEK_END)
-            tail = stream.read(SAMPLE_BYTES)
+        if size > size_of_end and not compressed:
+            stream.seek(-min(size_of_end, size - size_of_end), os.SEEK_END)
+            tail = stream.read(size_of_end)
     whole = size <= len(head)
     if compressed:
         head, whole = _gunzip_head(head)
+    elif head.startswith(sqlite.MAGIC):
+        tail = sqlite.schema(path)
     return Sample(os.path.basename(path), _as_utf8(head), tail, size, whole)
 
 

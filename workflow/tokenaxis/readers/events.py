@@ -3,7 +3,7 @@
 Framing (tensorflow/core/lib/io/record_writer.h): length uint64, its masked crc32c, payload, its masked crc32c. Fields
 (event.proto, summary.proto, tensor.proto): Event.wall_time 1, step 2, file_version 3, summary 5; Summary.value 1;
 Value.tag 1, simple_value 2, tensor 8; Tensor.dtype 1, tensor_content 4, float_val 5, double_val 6, int_val 7,
-int64_val 10. Checksums are not verified.
+string_val 8, int64_val 10. Checksums are not verified.
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ from tokenaxis.readers.protobuf import fields
 
 _FLOAT, _DOUBLE, _INT32, _INT64 = 1, 2, 3, 9
 _CONTENT = {_FLOAT: "<f", _DOUBLE: "<d", _INT32: "<i", _INT64: "<q"}
+#: no text that holds settings is longer; how their tags end, and where in a record
+_LONGEST_TEXT = 1 << 20
+_TEXT, _TEXT_HEAD = b"/text_summary", 256
+#: the tag of Event.wall_time, which every writer puts first
+_TIME = 0x09
 #: no scalar event is longer; a longer record (an image, a graph) is skipped
 _LONGEST_SCALAR = 1 << 16
 
@@ -55,6 +60,24 @@ def whole_bytes(data: bytes) -> int:
     return position
 
 
+def frame_start(data: bytes) -> int:
+    """Where the first whole record begins in a piece from the end of an event file; its length where none does.
+
+    A record is known by its length leading to another one, and so on to the end, and by its first field, the time.
+    """
+    return next((start for start in range(len(data)) if _is_chain(data, start)), len(data))
+
+
+def _is_chain(data: bytes, start: int) -> bool:
+    position, records = start, 0
+    while position + 13 <= len(data):
+        (length,) = struct.unpack_from("<Q", data, position)
+        if not 9 <= length <= _LONGEST_SCALAR or data[position + 12] != _TIME:
+            return False
+        position, records = position + 16 + length, records + 1
+    return records > 1 and position >= len(data) - 12 or (records > 0 and position == len(data))
+
+
 def scalars(data: bytes) -> Iterator[Scalar]:
     """Every scalar of an event file, in file order; records that are no valid message are skipped."""
     for number, payload in frames(data):
@@ -63,6 +86,40 @@ def scalars(data: bytes) -> Iterator[Scalar]:
                 yield from _event(number, payload)
             except (ValueError, struct.error, IndexError):
                 continue
+
+
+def texts(data: bytes) -> Iterator[tuple[str, str]]:
+    """(tag, text) of every text summary; Hugging Face's Trainer keeps its arguments in args/text_summary."""
+    for payload in _payloads(data):
+        if _TEXT in payload[:_TEXT_HEAD]:
+            try:
+                yield from _texts(payload)
+            except (ValueError, struct.error, IndexError):
+                continue
+
+
+def _payloads(data: bytes) -> Iterator[bytes]:
+    position = 0
+    while position + 12 <= len(data):
+        end = position + 12 + struct.unpack_from("<Q", data, position)[0]
+        if end + 4 > len(data):
+            return
+        if end - position < _LONGEST_TEXT:
+            yield data[position + 12 : end]
+        position = end + 4
+
+
+def _texts(payload: bytes) -> Iterator[tuple[str, str]]:
+    for summary in _parts(payload, 5):
+        for value in _parts(summary, 1):
+            tag = next(_parts(value, 1), b"").decode("utf-8", "replace")
+            for tensor in _parts(value, 8):
+                for text in _parts(tensor, 8):
+                    yield tag, text.decode("utf-8", "replace")
+
+
+def _parts(message: bytes, number: int) -> Iterator[bytes]:
+    return (value for field, value in fields(message) if field == number and isinstance(value, bytes))
 
 
 def _event(number: int, payload: bytes) -> Iterator[Scalar]:

@@ -27,7 +27,9 @@ _SET_LOSS = re.compile(
 )
 #: what loggers wrap their metrics in: {"metrics": {"train": {"loss": ...}}}
 _WRAPPERS = re.compile(r"^(?:metrics?|scalars?|logs?|stats|results?|summary)_")
-_KIND_NAMES = frozenset(("type", "split", "phase", "mode", "set", "stage", "kind", "event", "partition"))
+_KIND_NAMES = frozenset(
+    ("type", "split", "phase", "mode", "set", "stage", "kind", "event", "partition", "subset", "data_split", "name")
+)
 #: words in a `type` column -> the loss that such a row holds
 KINDS = {"train": "train_loss", "training": "train_loss"}
 KINDS |= dict.fromkeys(("val", "valid", "validation", "eval", "evaluation", "test", "dev"), "val_loss")

@@ -15,11 +15,22 @@ from tokenaxis.readers.remedies import of_format
 _CONFIDENT = 50
 _LOG_NAME = re.compile(r"\.(csv|tsv|log|out|jsonl|ndjson|txt)(\.gz)?$", re.IGNORECASE)
 _MENTIONS_LOSS = re.compile(rb"loss[\"'\w]{0,40}\s{0,9}[:=|]?\s{0,9}\d{1,9}\.\d", re.IGNORECASE)
+#: other names that logs bear: a pointer by such a name stands for one
+_HOLDS_LOGS = re.compile(
+    r"tfevents|\.(parquet|wandb|db|sqlite)$|(state|log|history|metrics|loss(es)?|golden)[\w.-]*\.json$", re.IGNORECASE
+)
+#: readers of documents; what others miss in one says nothing
+_OF_JSON = frozenset(("json-history", "tensorboard-export"))
+_POINTERS = {
+    b"version https://git-lfs.github.com/spec/": "run `git lfs pull` in its repository",
+    b"/annex/objects/": "run `git annex get .` in its repository",
+}
 _CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r\f\b\x1b")
 
+_PROSE = r"(^|[._-])(readme|license|licence|changelog|authors|notice)\b"
 #: endings of names -> what such a file is; only asked when the content is no log
 _KINDS: tuple[tuple[str, str], ...] = (
-    (r"(^|[._-])(readme|license|licence|changelog|authors|notice)\b", "documentation"),
+    (_PROSE, "documentation"),
     (r"\.(md|rst|html?|tex|bib)$", "documentation"),
     (r"\.(ya?ml|toml|ini|cfg|conf|env|lock)$", "configuration"),
     (
@@ -30,8 +41,10 @@ _KINDS: tuple[tuple[str, str], ...] = (
     (r"\.(png|jpe?g|gif|svg|webp|bmp|tiff?)$", "an image"),
     (r"\.(pdf|docx?|pptx?|xlsx?)$", "a document"),
     (r"\.(pt|pth|ckpt|safetensors|bin|h5|hdf5|npy|npz|pkl|pickle|onnx|gguf|model|distcp)$", "a checkpoint or array"),
+    (r"(^|[._-])tag-.*\.(csv|json)$", "a scalar of TensorBoard that is no loss"),
     (r"\.json$", "JSON without a history of losses"),
     (r"\.(zip|tar|tgz|bz2|xz|zst|7z|gz)$", "an archive"),
+    (r"-(wal|shm|journal)$", "what SQLite keeps beside a database, and is read with it"),
 )
 
 
@@ -65,6 +78,8 @@ def recognise(
             return Recognition(reader=registry.by_name(declared_format))
         except TokenAxisError as error:
             return Recognition(refused=error)
+    if re.search(_PROSE, sample.name, re.IGNORECASE) and not sample.name.lower().endswith((".csv", ".tsv", ".jsonl")):
+        return Recognition(passed_over="documentation")  # also a README that begins with a table of losses
     if declared_columns:
         sample = replace(sample, columns=declared_columns)
     best = _most_confident(sample, last_resort=False)
@@ -87,11 +102,15 @@ def _no_reader(sample: Sample) -> Recognition:
     looks_like_log = _LOG_NAME.search(sample.name) is not None
     if not sample.head.strip():
         return _empty(sample, looks_like_log)
+    if (looks_like_log or _HOLDS_LOGS.search(sample.name)) and (fetch := _pointer(sample.head)) is not None:
+        return _refused("is a pointer to the log, which itself was not downloaded", fetch)
     kind = _kind(sample.name)
-    if kind is not None and not looks_like_log:
+    in_json = sample.name.lower().endswith(".json")
+    if kind is not None and not looks_like_log and not in_json:
         return Recognition(passed_over=kind)
     for reader in registry.all_readers():
-        lacking = reader.lacks(sample) if reader.lacks is not None else None
+        asked = reader.lacks is not None and (not in_json or reader.name in _OF_JSON)
+        lacking = reader.lacks(sample) if asked and reader.lacks is not None else None
         if lacking is not None:
             return Recognition(refused=lacking)
     if is_binary(sample.head):
@@ -106,6 +125,11 @@ def _no_reader(sample: Sample) -> Recognition:
             f"convert it to CSV with the columns step and train_loss, or {of_format(sample.name)}",
         )
     return Recognition(passed_over="text in no known log format")
+
+
+def _pointer(head: bytes) -> str | None:
+    """How the file is fetched that this one stands for; None where it stands for none."""
+    return next((fetch for start, fetch in _POINTERS.items() if head.startswith(start)), None)
 
 
 def _empty(sample: Sample, looks_like_log: bool) -> Recognition:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tokenaxis.columns import LOSSES
 from tokenaxis.errors import Notice
 from tokenaxis.readers import cells, naming, remedies
-from tokenaxis.readers.base import RawLog
+from tokenaxis.readers.base import IntervalMean, RawLog
 from tokenaxis.readers.table.finish import finish
 from tokenaxis.readers.table.parsed import KIND_CODES, Parsed
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _DEPTH = 4
 #: keys that mark the summary at the end of a run (HF Trainer), whose losses are means over the whole run
 SUMMARY_KEYS = frozenset(("train_runtime",))
+#: keys that only the HF Trainer writes beside an evaluation; the training losses of such a log are means
+TRAINER_KEYS = frozenset(("eval_samples_per_second", "eval_steps_per_second"))
 #: roles that make a record a row: a step must come with a value, a loss with a step
 LOSS_ROLES = frozenset(LOSSES)
 VALUE_ROLES = LOSS_ROLES | {"lr", "grad_norm", "tokens", "tokens_per_step"}
@@ -123,7 +125,10 @@ class Records:
         passed = passed_notice(self.passed, self.summaries, what)
         parsed.notices += [] if passed is None else [passed]
         parsed.notices[:0] = notices
-        return finish(parsed, found, reader)
+        log = finish(parsed, found, reader)
+        if (self.summaries or not TRAINER_KEYS.isdisjoint(self.roles)) and "train_loss" in log.columns:
+            log.means["train_loss"] = IntervalMean(None, counted_after=True)
+        return log
 
 
 def _indices(rows: array) -> np.ndarray:

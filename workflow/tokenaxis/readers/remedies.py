@@ -24,6 +24,11 @@ _OTHER_UNITS = (
         "bits per byte, not nats per token: write it times ln 2 and bytes per token as train_loss",
     ),
 )
+#: names that say of what set the numbers are, and not that they are losses
+_HALVES = {
+    "train_loss": frozenset(("train", "training")),
+    "val_loss": frozenset(("val", "valid", "validation", "eval", "dev", "test")),
+}
 #: words that YAML 1.1 does not read as text
 _NO_TEXT = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 
@@ -67,6 +72,14 @@ def missing_column(canonical: str, names: Sequence[str], declared: Mapping[str, 
     )
 
 
+def may_be_loss(name: str) -> bool:
+    """Whether a name is likely a loss, or says of what set numbers are that may be one."""
+    key = normalise(name)
+    if any(key in words for words in _HALVES.values()):
+        return True
+    return _LIKELY_LOSS.search(key) is not None and _NO_LOSS.search(key) is None
+
+
 def _what_to_do(canonical: str, names: Sequence[str], declared: Mapping[str, str]) -> str:
     step = canonical == "step"
     pattern = _LIKELY_STEP if step else _LIKELY_LOSS
@@ -76,9 +89,15 @@ def _what_to_do(canonical: str, names: Sequence[str], declared: Mapping[str, str
         if pattern.search(key) is None or (not step and _NO_LOSS.search(key) is not None):
             continue
         if name not in taken:
-            return f"declare it in {FILE}: `defaults: {{columns: {{{canonical}: {quoted(name)}}}}}`"
+            whole = "; tokens_per_step is that of an epoch then" if step and "epoch" in key else ""
+            whole = ", if a byte is a token of the model" if not step and "per_byte" in key else whole
+            return f"declare it in {FILE}: `defaults: {{columns: {{{canonical}: {quoted(name)}}}}}`{whole}"
         return f"correct columns in {FILE}: {name!r} is declared as {taken[name]} there"
     if not step:
+        halves = {loss: name for loss, words in _HALVES.items() for name in names if normalise(name) in words}
+        if halves:
+            columns = ", ".join(f"{loss}: {quoted(name)}" for loss, name in halves.items())
+            return f"if these are losses, declare in {FILE}: `defaults: {{columns: {{{columns}}}}}`"
         for name in names:
             for unit, why in _OTHER_UNITS:
                 if unit.search(normalise(name)) is not None:

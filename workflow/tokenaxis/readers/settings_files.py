@@ -34,7 +34,7 @@ def facts_in(path: str, name: str) -> list[Fact]:
         settings = _parsed(path, text)
     if not isinstance(settings, Mapping):
         return []
-    facts = facts_of(dict(_plain(key, value) for key, value in flatten(_keyed(settings))), name)
+    facts = facts_of(dict(plain(key, value) for key, value in flatten(_keyed(settings))), name)
     return [(key, value, "detected", note) for key, value, _, note in facts]
 
 
@@ -72,7 +72,7 @@ def _keyed(settings: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(key): _keyed(value) if isinstance(value, Mapping) else value for key, value in settings.items()}
 
 
-def _plain(key: str, value: Any) -> tuple[str, Any]:
+def plain(key: str, value: Any) -> tuple[str, Any]:
     """W&B's config.yaml puts each setting's value under `value`; numbers may be text."""
     key = key.removesuffix(".value")
     if isinstance(value, str):

@@ -12,6 +12,7 @@ from tokenaxis.axis.model import TokenAxis
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError, printable
 from tokenaxis.facts import published
+from tokenaxis.readers import sqlite
 from tokenaxis.readers.settings_files import facts_in
 from tokenaxis.readers.writers import as_validation, folder_role
 
@@ -30,6 +31,8 @@ def inputs(run: dict[str, Any], work: Work) -> list[Any]:
             digest = work.hashes.sha256(work.root / file["path"])
         except TokenAxisError as error:  # gone or unreadable since it was found: `compute` will refuse it by name
             digest = error.reason
+        beside = (work.root / (file["path"] + ending) for ending in sqlite.BESIDE)
+        details += [work.hashes.sha256(path) for path in beside if os.path.isfile(path)]
         hashes.append([printable(file["path"]), digest, *details])
     return [hashes, len(run["files"]), run["format"], run["join"], run["declared"]]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tokenaxis.errors import TokenAxisError, printable
+from tokenaxis.readers import sqlite
 from tokenaxis.readers.batch_name import batch_in_name
 from tokenaxis.sweep.declared import SweepDeclaration
 from tokenaxis.sweep.ids import without_ending
@@ -25,8 +26,8 @@ _COPY = re.compile(r"(?:^|(?<=[/ ._(-]))(?:copy|copies|kopie|backups?|bak|old)(?
 _NUMBERED = re.compile(r" ?\(\d{1,3}\)$")
 #: folders of the Hugging Face Trainer, whose states are snapshots of one run
 _CHECKPOINT = re.compile(r"(?:(?<=/)|^)checkpoint-\d{1,12}/(?=[^/]+$)")
-#: formats of which all files of a folder are one run
-_ONE_RUN_A_FOLDER = frozenset(("tensorboard",))
+#: formats of which all files of a folder are one run, or show the same runs
+_ONE_RUN_A_FOLDER = frozenset(("tensorboard", "wandb-export"))
 
 
 def without_copies(
@@ -42,7 +43,8 @@ def without_copies(
     """
     alike: dict[tuple[int, int], list[Seen]] = {}
     for seen in logs:
-        if not declared.is_separate(seen.log.path):
+        whole = not any(ending in seen.log.stamp for ending in sqlite.BESIDE)  # a database whose bytes are all it is
+        if whole and not declared.is_separate(seen.log.path):
             alike.setdefault((seen.log.bytes, known.checksum(seen.log)), []).append(seen)
     copies: dict[str, str] = {}
     equal: dict[str, str] = {}
@@ -130,7 +132,7 @@ def _places(seen: Seen) -> Iterator[tuple[str, str]]:
     or the same folder, where all files of one are one run anyway."""
     stem = without_ending(_CHECKPOINT.sub("", seen.log.path))
     yield "stem", _NUMBERED.sub("", stem)
-    if seen.format in _ONE_RUN_A_FOLDER or seen.parts:
+    if seen.format in _ONE_RUN_A_FOLDER:
         yield "folder", os.path.dirname(seen.log.path)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from tokenaxis import readers
 from tokenaxis.errors import Notice, TokenAxisError, printable
 from tokenaxis.pipeline.hashes import file_stamp
+from tokenaxis.readers import sqlite
 from tokenaxis.sweep import beside
 from tokenaxis.sweep.copies import without_copies
 from tokenaxis.sweep.declared import SweepDeclaration
@@ -24,6 +25,7 @@ from tokenaxis.sweep.grouping import group
 from tokenaxis.sweep.ids import run_ids
 from tokenaxis.sweep.known import Known
 from tokenaxis.sweep.model import Discovery, Group, LogFile, Run, Seen
+from tokenaxis.sweep.twins import without_twins
 from tokenaxis.sweep.unmatched import unmatched
 
 __all__ = ["Discovery", "LogFile", "Run", "discover"]
@@ -62,6 +64,7 @@ def discover(
     logs, empty_events, settings = _look(files, declared, known, found)
     logs, equal = without_copies(logs, declared, known, found)
     groups = group(logs, declared, known.extent)
+    groups = without_twins(groups, declared, known.extent, known.sample, found)
     _place_empty_events(empty_events, groups, found)
     beside_of = beside.settings_of(groups, settings)
     declarations = _Declarations(declared)
@@ -83,6 +86,7 @@ def _look(
     logs: list[Seen] = []
     empty_events: list[LogFile] = []
     settings: list[LogFile] = []
+    beside_databases = _beside_databases(files)
     for path, entry_stat in files:
         name = printable(path)
         if declared.ignores(path):
@@ -91,7 +95,7 @@ def _look(
         if not stat.S_ISREG(entry_stat.st_mode):
             found.passed_over.append({"name": name, "reason": "not a regular file"})
             continue
-        log = LogFile(path, entry_stat.st_size, file_stamp(entry_stat))
+        log = LogFile(path, entry_stat.st_size, file_stamp(entry_stat) + beside_databases.get(path, ""))
         kind, detail = known.look(log)
         if kind != "log":
             kind, detail = _again(log, kind, detail, declared, known)
@@ -107,6 +111,17 @@ def _look(
                 settings.append(log)
             found.passed_over.append({"name": name, "reason": detail[0]})
     return logs, empty_events, settings
+
+
+def _beside_databases(files: Sequence[tuple[str, os.stat_result]]) -> dict[str, str]:
+    """Path of a database -> stamps of what its writer left beside it, which is read with it."""
+    found: dict[str, str] = {}
+    for path, entry_stat in files:
+        for ending in sqlite.BESIDE:
+            if path.endswith(ending):
+                own = path.removesuffix(ending)
+                found[own] = f"{found.get(own, '')}{ending}{file_stamp(entry_stat)}"
+    return found
 
 
 def _again(log: LogFile, kind: str, detail: list, declared: SweepDeclaration, known: Known) -> tuple[str, list]:

@@ -12,6 +12,9 @@ from typing import Any
 from tokenaxis.errors import printable
 from tokenaxis.sweep.model import Discovery
 
+AIM_FOLDER = ".aim"
+AIM = "Aim's store (RocksDB), which is not read: a few lines under Aim in docs/logs.md export its runs"
+
 
 def walk(root: Path, ignore: list[str], found: Discovery) -> Iterator[tuple[str, os.stat_result]]:
     """(path relative to root, stat) of every file, links followed, each folder once (a link may lead back up).
@@ -33,8 +36,9 @@ def walk(root: Path, ignore: list[str], found: Discovery) -> Iterator[tuple[str,
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
             pattern = next((pattern for pattern in ignore if fnmatch.fnmatchcase(entry.name, pattern)), None)
-            if pattern is not None:
-                found.passed_over.append({"name": printable(path), "reason": _ignored(pattern)})
+            if entry.name == AIM_FOLDER or pattern is not None:
+                reason = AIM if entry.name == AIM_FOLDER or pattern is None else _ignored(pattern)
+                found.passed_over.append({"name": printable(path), "reason": reason})
                 continue
             try:
                 entry_stat = entry.stat()

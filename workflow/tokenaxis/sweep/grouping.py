@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tokenaxis.readers.extent import Extent
-from tokenaxis.readers.writers import folder_role
+from tokenaxis.readers.formats.tensorboard_export import run_and_tag
 from tokenaxis.sweep import names
+from tokenaxis.sweep.chains import ExtentOf, alone, chains, of_part
 from tokenaxis.sweep.declared import SweepDeclaration
-from tokenaxis.sweep.ids import without_ending
-from tokenaxis.sweep.model import Group, LogFile, Seen
+from tokenaxis.sweep.event_folders import event_folders, event_versions
+from tokenaxis.sweep.model import Group, Seen
 
 _CHECKPOINT = re.compile(r"(?:(?<=/)|^)checkpoint-(\d{1,12})/(?=[^/]+$)")
+#: formats of which files of one folder may show different values of the same runs
+_CHARTS = frozenset(("wandb-export",))
 _METRICS = re.compile(r"(?:(?<=/)|^)metrics/.*$")
-#: a later file goes on where an earlier one ends if it begins at most this many logging intervals after it ...
-_GAP = 10
-#: ... and beyond this share of the earlier one's steps: two runs whose warm-up was cut off begin alike, not equal
-_BEYOND_BEGINNING = 0.05
-
-ExtentOf = Callable[[LogFile, str], Extent | None]
 
 
 def group(seen: Sequence[Seen], declared: SweepDeclaration, extent_of: ExtentOf) -> list[Group]:
@@ -41,15 +37,20 @@ def group(seen: Sequence[Seen], declared: SweepDeclaration, extent_of: ExtentOf)
     by_format: dict[str, list[Seen]] = {}
     for file in rest:
         if declared.is_separate(file.log.path):
-            groups += _alone(file, "declared to be separate")
-        elif file.format in _BY_FORMAT:
+            groups += alone(file, "declared to be separate")
+        elif file.format in _BY_FORMAT or file.format == "tensorboard":
             by_format.setdefault(file.format, []).append(file)
         elif file.parts:
             by_format.setdefault("parts", []).append(file)
         else:
             by_format.setdefault("", []).append(file)
     for name, files in by_format.items():
-        groups += _by_attempt(files, extent_of) if name == "" else _BY_FORMAT.get(name, _by_part)(files)
+        if name == "":
+            groups += _by_attempt(files, extent_of)
+        elif name == "tensorboard":
+            groups += event_versions(event_folders(files), extent_of)
+        else:
+            groups += _BY_FORMAT.get(name, _by_part)(files)
     return _with_own_names(sorted(groups, key=lambda group: (group.key, group.format)))
 
 
@@ -63,21 +64,6 @@ def _with_own_names(groups: list[Group]) -> list[Group]:
             groups[number] = one = replace(one, key=own, name=f"{one.name} ({one.format})")
         taken.add(one.key)
     return groups
-
-
-def _alone(file: Seen, because: str | None = None) -> list[Group]:
-    """A file as a run, or as several where it holds several."""
-    if len(file.parts) < 2:
-        return [Group(file.log.path, file.log.path, file.format, (file.log,), None, because)]
-    return [_of_part([file], part, because) for part in file.parts]
-
-
-def _of_part(files: Sequence[Seen], part: str, because: str | None = None) -> Group:
-    first = files[0].log.path
-    logs = tuple(replace(file.log, part=part) for file in files)
-    join = "columns" if len(files) > 1 else None
-    name, key = f"{first}:{part}", f"{without_ending(first)}/{part}"
-    return Group(name, key, files[0].format, logs, join, because, part)
 
 
 def _declared(seen: Sequence[Seen], declared: SweepDeclaration) -> tuple[list[Group], list[Seen]]:
@@ -108,37 +94,6 @@ def _declared(seen: Sequence[Seen], declared: SweepDeclaration) -> tuple[list[Gr
             join = "attempts"
         groups.append(Group(run, run, main, logs, join, because))
     return groups, rest
-
-
-def _event_folders(files: Sequence[Seen]) -> list[Group]:
-    """Event files: those of a folder are one run, and folders of its training and validation writers too."""
-    folders: dict[str, list[Seen]] = {}
-    for file in files:
-        folders.setdefault(os.path.dirname(file.log.path), []).append(file)
-    roles: dict[str, set[str]] = {}
-    for folder in folders:
-        role = folder_role(folder)
-        if role is not None and "/" in folder:
-            roles.setdefault(os.path.dirname(folder), set()).add(role)
-    both = {parent for parent, found in roles.items() if found == {"train", "val"}}
-    runs: dict[str, list[Seen]] = {}
-    for folder, members in folders.items():
-        parent = os.path.dirname(folder)
-        home = parent if parent in both and folder_role(folder) is not None else folder
-        runs.setdefault(home, []).extend(members)
-    groups = []
-    for home, members in runs.items():
-        members.sort(key=lambda file: names.natural(os.path.basename(file.log.path)))
-        logs = tuple(file.log for file in members)
-        name = home or "events"
-        because = None
-        if home in both:
-            because = f"event files of the training and validation writers of one folder: {len(logs)} files"
-        elif len(logs) > 1:
-            because = f"event files of one folder: {len(logs)} files, in the order in which they were begun"
-        join = "columns" if home in both else "writers" if len(logs) > 1 else None
-        groups.append(Group(name, name, members[0].format, logs, join, because))
-    return groups
 
 
 def _snapshots(files: Sequence[Seen]) -> list[Group]:
@@ -174,21 +129,42 @@ def _metric_folders(files: Sequence[Seen]) -> list[Group]:
     return groups
 
 
-def _by_part(files: Sequence[Seen]) -> list[Group]:
-    """W&B exports: each run of a chart; charts of one folder that show the same run are one run's."""
+def _tag_files(files: Sequence[Seen]) -> list[Group]:
+    """TensorBoard's downloads: one file a tag, those of one folder with one run in their names are one run."""
     runs: dict[tuple[str, str], list[Seen]] = {}
     for file in files:
+        runs.setdefault((os.path.dirname(file.log.path), run_and_tag(file.log.path)[0]), []).append(file)
+    groups = []
+    for (folder, run), members in runs.items():
+        if len(members) == 1:
+            groups += alone(members[0])
+            continue
+        name = os.path.join(folder, run) if run not in ("", ".") else folder or members[0].log.path
+        logs = tuple(file.log for file in members)
+        because = f"scalars of one run that TensorBoard's page downloaded: {len(logs)} files"
+        groups.append(Group(name, name, "tensorboard-export", logs, "columns", because))
+    return groups
+
+
+def _by_part(files: Sequence[Seen]) -> list[Group]:
+    """W&B exports: each run of a chart; charts of one folder that show the same run are one run's.
+
+    Databases (trackio, MLflow): each run of one; two of a folder are two projects, whatever their runs are called.
+    """
+    runs: dict[tuple[str, str], list[Seen]] = {}
+    for file in files:
+        place = os.path.dirname(file.log.path) if file.format in _CHARTS else file.log.path
         for part in file.parts:
-            runs.setdefault((os.path.dirname(file.log.path), part), []).append(file)
+            runs.setdefault((place, part), []).append(file)
     groups = []
     for (_, part), members in runs.items():
         if len(members) > 1:
-            groups.append(_of_part(members, part, f"the run {part!r} in {len(members)} exports of one folder"))
+            groups.append(of_part(members, part, f"the run {part!r} in {len(members)} exports of one folder"))
         elif len(members[0].parts) == 1:
-            groups += _alone(members[0])
+            groups += alone(members[0])
         else:
             number = len(members[0].parts)
-            groups.append(_of_part(members, part, f"one of {number} runs side by side in one file"))
+            groups.append(of_part(members, part, f"one of {number} runs side by side in one file"))
     return groups
 
 
@@ -210,65 +186,17 @@ def _by_attempt(files: Sequence[Seen], extent_of: ExtentOf) -> list[Group]:
         if key in keys:
             keys[key].append(file)
         else:
-            groups += _alone(file)
+            groups += alone(file)
     for key, members in keys.items():
-        groups += _alone(members[0]) if len(members) == 1 else _chains(members, rules[key], extent_of)
+        if len(members) == 1:
+            groups += alone(members[0])
+        else:
+            groups += chains([(file, extent_of(file.log, file.format)) for file in members], rules[key])
     return groups
 
 
-def _chains(files: Sequence[Seen], rule: str, extent_of: ExtentOf) -> Iterable[Group]:
-    """Runs among files that may be attempts of one: a file joins the one run that it goes on from."""
-    shown = [(file, extent_of(file.log, file.format)) for file in files]
-    unknown = [file for file, steps in shown if steps is None]
-    known = [(file, steps) for file, steps in shown if steps is not None]
-    known.sort(key=lambda member: _in_order(member[0].log.path, member[1], rule))
-    chains: list[list[tuple[Seen, Extent]]] = []
-    doubtful: list[Seen] = []
-    for file, steps in known:
-        before = [chain for chain in chains if _goes_on([found for _, found in chain], steps)]
-        if len(before) > 1:
-            doubtful.append(file)
-        elif before:
-            before[0].append((file, steps))
-        else:
-            chains.append([(file, steps)])
-    for chain in chains:
-        logs = tuple(file.log for file, _ in chain)
-        if len(logs) == 1:
-            because = f"{rule}, but no other goes on from it or leads to it: a run of its own"
-            yield from _alone(chain[0][0], because)
-            continue
-        ranges = ", ".join(f"{steps.first}-{steps.last}" for _, steps in chain)
-        path = logs[0].path
-        join = "attempts" if rule in names.ATTEMPTS else "exports"
-        yield Group(path, path, chain[0][0].format, logs, join, f"{rule}, and their steps go on: {ranges}")
-    for file in doubtful:
-        yield from _alone(file, f"{rule}, but it goes on from more than one of them: a run of its own unless declared")
-    for file in unknown:
-        yield from _alone(file, f"{rule}, but its first look shows no steps: a run of its own unless declared")
-
-
-def _in_order(path: str, steps: Extent, rule: str) -> tuple[object, ...]:
-    """A key that sorts stretches of a run by age: names that count them do, other names leave it to the steps."""
-    counted = rule in names.CHRONOLOGICAL
-    attempt = names.attempt_in(path)
-    by_name = (attempt is not None, attempt.number if attempt is not None else 0, names.natural(path))
-    return (*by_name, steps.first) if counted else (steps.first, steps.last, *by_name)
-
-
-def _goes_on(chain: Sequence[Extent], steps: Extent) -> bool:
-    """Whether a log begins inside the steps of a run so far, or right after them, and not where that began.
-
-    It may end before the run did: the later attempt counts also where it is shorter.
-    """
-    first, last = chain[0].first, max(before.last for before in chain)
-    interval = max(steps.interval, *(before.interval for before in chain))
-    beginning = first + max(interval, _BEYOND_BEGINNING * (last - first))
-    return beginning <= steps.first <= last + _GAP * interval
-
-
 _BY_FORMAT: dict[str, Callable[[Sequence[Seen]], list[Group]]] = {
-    "tensorboard": _event_folders,
     "hf-trainer-state": _snapshots,
     "mlflow": _metric_folders,
+    "tensorboard-export": _tag_files,
 }

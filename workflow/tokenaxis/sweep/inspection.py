@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,11 @@ from tokenaxis.axis import losses
 from tokenaxis.errors import TokenAxisError, printable
 from tokenaxis.readers.remedies import of_format
 from tokenaxis.stages.token_axis import axis_of
+from tokenaxis.sweep import beside
 from tokenaxis.sweep.declared import SweepDeclaration
 from tokenaxis.sweep.discover import discover
-from tokenaxis.sweep.model import Discovery, Run
+from tokenaxis.sweep.folders import AIM, AIM_FOLDER, walk
+from tokenaxis.sweep.model import Discovery, LogFile, Run
 from tokenaxis.sweep.to_declare import to_declare
 
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 SCHEMA = "tokenaxis/inspect/1"
 #: rows that are shown
 _ROWS = 5
+#: files below a log's folder that are looked at for whose settings are beside it
+_MOST = 5000
 #: keys of a token axis' metadata that are shown as they are
 _KEYS = (
     "logged_steps",
@@ -49,7 +54,7 @@ def inspect(
     """Everything about the logs at these paths, JSON-ready.
 
     Args:
-        paths: files, each taken by itself, or folders, searched as sweep directories are.
+        paths: files, each taken by itself with the settings beside it, or folders, searched as sweep directories are.
         declared: what is declared for them.
         ignore: names that are passed over in folders.
         tokens_convention: as in params.yaml.
@@ -78,9 +83,26 @@ def inspect(
 
 
 def _found(path: Path, declared: SweepDeclaration, ignore: list[str]) -> tuple[Path, Discovery]:
+    if path.resolve().name == AIM_FOLDER and path.is_dir():
+        raise TokenAxisError(f"is {AIM}")
     if path.is_dir():
         return path, discover(path, declared, ignore)
-    return path.parent, discover(path.parent, replace(declared, ignore=()), [], only=[path.name])
+    root = path.parent
+    found = discover(root, replace(declared, ignore=()), [], only=[path.name])
+    facts_from = _beside(root, path.name, declared, ignore) if found.runs else ()
+    found.runs = [replace(run, facts_from=facts_from) for run in found.runs]
+    return root, found
+
+
+def _beside(root: Path, name: str, declared: SweepDeclaration, ignore: list[str]) -> tuple[LogFile, ...]:
+    """Files in a log's folder that state its settings, by the rule of a sweep: the folder holds no other run."""
+    if not any(beside.states_settings(entry.name) for entry in os.scandir(root)):
+        return ()
+    paths = [path for path, _ in islice(walk(root, ignore, Discovery()), _MOST + 1)]
+    if len(paths) > _MOST or name not in paths:
+        return ()
+    runs = discover(root, declared, ignore, only=paths).runs
+    return next((run.facts_from for run in runs if any(file.path == name for file in run.files)), ())
 
 
 def _refusal(path: str, name: str, reason: str, remedy: str | None) -> dict[str, Any]:
@@ -113,6 +135,8 @@ def _without_batch(root: Path, record: dict[str, Any], tokens_convention: str) -
         axis = axis_of(root, record | {"declared": declared | {"tokens_per_step": 1.0}}, tokens_convention)
     except TokenAxisError:
         return None
+    if any(warning["code"] == "step_from_tokens" for warning in axis.meta["warnings"]):
+        return None  # without the batch there are no steps either
     described = _described(axis)
     for key in ("tokens", "batch", "superseded_tokens"):
         described[key] = None

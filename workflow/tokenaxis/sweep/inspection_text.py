@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+#: stages of a batch that are shown; a batch may differ from step to step
+_STAGES = 8
+
 
 def to_text(content: dict[str, Any]) -> str:
     """All that `inspection.inspect` found, run by run, then what was refused and passed over."""
@@ -20,6 +23,8 @@ def _run(run: dict[str, Any]) -> str:
     if len(run["files"]) > 1 or run["grouped_because"]:
         names = ", ".join(file["path"] for file in run["files"])
         lines.append(f"  files     {names}" + (f" ({run['grouped_because']})" if run["grouped_because"] else ""))
+    if run["facts_from"]:
+        lines.append(f"  settings  {', '.join(run['facts_from'])}")
     return "\n".join([*lines, *_described(run)])
 
 
@@ -37,9 +42,10 @@ def _described(run: dict[str, Any]) -> Iterator[str]:
             f"  tokens    {_number(tokens['first'])} to {_number(tokens['last'])} before the step; from "
             f"{tokens['source']}, counts {tokens['convention']} the step ({tokens['convention_source']})"
         )
-        stages = "; ".join(
-            f"{_number(stage['tokens_per_step'])} from step {stage['first_step']:,}" for stage in run["batch"]["stages"]
-        )
+        shown = run["batch"]["stages"][:_STAGES]
+        stages = "; ".join(f"{_number(stage['tokens_per_step'])} from step {stage['first_step']:,}" for stage in shown)
+        more = len(run["batch"]["stages"]) - len(shown)
+        stages += f"; {more:,} more" if more else ""
         yield f"  batch     {stages} tokens per step ({run['batch']['source']})"
     for name, loss in run["losses"].items():
         first, best, last = (loss[place] for place in ("first", "best", "last"))

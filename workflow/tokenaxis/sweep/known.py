@@ -11,10 +11,12 @@ from typing import Any
 
 from tokenaxis import readers, store
 from tokenaxis.errors import TokenAxisError, printable
-from tokenaxis.readers.base import Sample
+from tokenaxis.readers.base import SAMPLE_BYTES, Sample
 from tokenaxis.readers.extent import Extent, extent
 from tokenaxis.sweep.model import LogFile
 
+#: event files may begin with texts (the arguments of a Trainer) that are longer than other first looks
+_EVENT_BYTES = 1 << 16
 _BYTES, _STAMP, _KIND, _DETAIL, _CHECKSUM, _EXTENT, _SHA256 = range(7)
 
 
@@ -60,12 +62,19 @@ class Known:
         entry = self._entry(log, None)
         if entry[_EXTENT] is None:
             try:
-                found = extent(readers.sample(str(self.root / log.path)), reader)
+                found = extent(readers.sample(str(self.root / log.path), _look_at(reader)), reader)
             except OSError:
                 found = None
             entry[_EXTENT] = [] if found is None else [found.first, found.last, found.interval]
             self.changed = True
         return Extent(*entry[_EXTENT]) if entry[_EXTENT] else None
+
+    def sample(self, log: LogFile, reader: str) -> Sample | None:
+        """A first look at a log of a format; None where it cannot be read any more."""
+        try:
+            return readers.sample(str(self.root / log.path), _look_at(reader))
+        except OSError:
+            return None
 
     def save(self) -> None:
         """Write what was learnt, if anything was."""
@@ -91,6 +100,11 @@ class Known:
             return *_recognise(path, sample, columns), checksum
         except OSError as error:
             return "refused", [f"cannot be read: {error.strerror}", None], 0
+
+
+def _look_at(reader: str) -> int:
+    """Bytes of each end of a log of some format in which its first and last rows are looked for."""
+    return _EVENT_BYTES if reader == "tensorboard" else SAMPLE_BYTES
 
 
 def _recognise(path: str, sample: Sample, columns: Mapping[str, str] | None) -> tuple[str, list[Any]]:

@@ -15,8 +15,8 @@ from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers.base import IntervalMean, RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
+from tokenaxis.readers.headers import Fact
 from tokenaxis.readers.records import Records
-from tokenaxis.readers.textlog import Fact
 
 NAME = "hf-trainer-state"
 _MARKS = (b'"log_history"', b'"global_step"', b'"is_world_process_zero"', b'"best_model_checkpoint"', b'"best_metric"')

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from tokenaxis.declarations import Declaration
+from tokenaxis.errors import TokenAxisError
 from tokenaxis.readers import naming
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
@@ -15,7 +16,8 @@ NAME = "mlflow"
 _FIRST = rb"\d{12,14} [-+.\dEenaif]+ \d+\r?\n"
 _ROW = rb"(?m)^(\d{12,14}) (\S+) (\d+)(?=\r?$)"
 _START = rb"(?m)^\S"
-
+NO_STEPS = "has all its values at step 0: they were logged without a step"
+STEPS_REMEDY = "log with a step, e.g. mlflow.log_metric(name, value, step=step), or write step and loss to a CSV"
 
 #: metrics that make columns; a run is made of the files of its losses and of these
 _ROLES = frozenset(("train_loss", "val_loss", "lr", "grad_norm", "tokens", "tokens_per_step"))
@@ -35,7 +37,7 @@ def read(path: str, declaration: Declaration) -> RawLog:
     """Read one metric file.
 
     Raises:
-        TokenAxisError: no row.
+        TokenAxisError: no row, or no steps.
     """
     content = read_content(path)
     parts = re.split(r"[/\\]", path)
@@ -46,6 +48,8 @@ def read(path: str, declaration: Declaration) -> RawLog:
     rows = find_rows(content.data, pattern, ("elapsed_s", canonical, "step"))
     broken = broken_rows(content.data, re.compile(_START), [rows])
     started = None
+    if len(rows.offsets) > 1 and not rows.columns["step"].any():
+        raise TokenAxisError(NO_STEPS, remedy=STEPS_REMEDY)
     if len(rows.offsets):
         times = rows.columns["elapsed_s"]
         started = float(times[0]) / 1000

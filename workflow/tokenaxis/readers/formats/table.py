@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 
-from tokenaxis.columns import normalise
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers import cells, naming, remedies
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import Content, read_content, stays_on_disk
+from tokenaxis.readers.content import sample as sample_of
 from tokenaxis.readers.recognition import is_binary
-from tokenaxis.readers.table import fast, slow
+from tokenaxis.readers.table import fast, runs, slow
 from tokenaxis.readers.table.body import Body
 from tokenaxis.readers.table.dialect import Dialect, detect, split, torn_tail
 from tokenaxis.readers.table.finish import finish
@@ -20,9 +21,12 @@ from tokenaxis.readers.table.finish import finish
 NAME = "table"
 #: bytes of a file in which its header is looked for, and of its end in which a torn line is
 _HEAD, _TAIL = 1 << 20, 1 << 16
+#: bytes of a file in which a header may name runs (compressed ones are looked at whatever these hold)
+_HEADER = 4096
 _TABLE_NAME = re.compile(r"\.(csv|tsv)(\.gz)?$", re.IGNORECASE)
-#: columns that say which run a row is of
-_RUN_COLUMN = re.compile(r"run(?:_?(?:id|name|nr|number))?|(?:experiment|exp|trial)(?:_?(?:id|name))?|seed")
+
+#: header of what TensorBoard's page downloads
+_TENSORBOARD = ("Wall time", "Step", "Value")
 
 
 def _looked(sample: Sample) -> tuple[Dialect, naming.Naming] | None:
@@ -42,6 +46,8 @@ def sniff(sample: Sample) -> int:
     if looked is None:
         return 0
     dialect, found = looked
+    if runs.is_table_of_runs(dialect.names) or (dialect.names == _TENSORBOARD and not sample.columns):
+        return 0
     if not (found.has_step() and found.has_loss()) or _several_runs(dialect, sample) is not None:
         return 0
     if not dialect.rows:
@@ -63,19 +69,64 @@ def _is_value(text: str) -> bool:
 
 
 def _several_runs(dialect: Dialect, sample: Sample) -> TokenAxisError | None:
-    """The refusal of a table in which a column says which run a row is of, and names more than one."""
-    for index, name in enumerate(dialect.names):
-        if _RUN_COLUMN.fullmatch(normalise(name)) is None or name in sample.columns.values():
-            continue
-        last = sample.tail.rstrip(b"\r\n\0 ").rsplit(b"\n", 1)[-1].decode("utf-8", "replace")
-        seen = [*dialect.rows, split(last, dialect.delimiter)] if last else dialect.rows
-        runs = list(dict.fromkeys(row[index].strip() for row in seen if len(row) == len(dialect.names)))
-        if len(runs) > 1:
-            return TokenAxisError(
-                f"holds several runs, which its column {name!r} tells apart ({runs[0]!r}, {runs[1]!r}, ...)",
-                remedy="write each run to a file of its own",
-            )
+    """The refusal of a table in which a column names several runs, and not one after the other, as far as is seen."""
+    column = runs.run_column(dialect, sample.columns)
+    if column is None:
+        return None
+    step = _step_position(dialect, sample.columns)
+    names = runs.runs_seen(_rows_seen(dialect, sample.tail), dialect, column)
+    if len(names) < 2:
+        return None
+    if step is None:
+        return runs.several(dialect.names[column], names)
+    head, whole = sample.head[dialect.body_start :].split(b"\n"), sample.whole
+    try:
+        runs.joined(head if whole else head[:-1], dialect, step, column)
+    except TokenAxisError as error:
+        return error
     return None
+
+
+def _rows_seen(dialect: Dialect, tail: bytes) -> list[Sequence[str]]:
+    last = tail.rstrip(b"\r\n\0 ").rsplit(b"\n", 1)[-1].decode("utf-8", "replace")
+    return [*dialect.rows, split(last, dialect.delimiter)] if last else list(dialect.rows)
+
+
+def _step_position(dialect: Dialect, columns: Mapping[str, str]) -> int | None:
+    groups = naming.resolve(dialect.names, columns).candidates.get("step")
+    return groups[0][0].index if groups else None
+
+
+def parts(path: str) -> list[str]:
+    """No parts: a table is one run. One that names several is gone through, since both its ends do not tell.
+
+    Raises:
+        TokenAxisError: it holds several runs.
+    """
+    with open(path, "rb", buffering=0) as stream:
+        if not runs.may_name_runs(stream.read(_HEADER)):
+            return []
+    looked = sample_of(path)
+    dialect = None if is_binary(looked.head) else detect(looked.head)
+    column = None if dialect is None else runs.run_column(dialect, {})
+    step = None if dialect is None else _step_position(dialect, {})
+    if dialect is None or column is None or step is None or looked.whole:
+        return []
+    if len(runs.runs_seen(_rows_seen(dialect, looked.tail), dialect, column)) > 1:
+        runs.joined(_lines(path if stays_on_disk(path) else read_content(path).data, dialect), dialect, step, column)
+    return []
+
+
+def _end_of(path: str) -> bytes:
+    with open(path, "rb") as stream:
+        stream.seek(-min(_TAIL, os.path.getsize(path)), os.SEEK_END)
+        return stream.read()
+
+
+def _lines(whole: bytes | str, dialect: Dialect) -> Iterator[bytes]:
+    """Lines below the header of a table in memory, or in a file that stays on disk."""
+    end = len(whole) if isinstance(whole, bytes) else os.path.getsize(whole)
+    return Body(whole, dialect.body_start, end).raw_lines()
 
 
 def _is_number(text: str, dialect: Dialect) -> bool:
@@ -96,6 +147,10 @@ def lacks(sample: Sample) -> TokenAxisError | None:
     if looked is None:
         return None
     dialect, found = looked
+    if runs.is_table_of_runs(dialect.names):
+        return runs.table_of_runs()
+    if dialect.names == _TENSORBOARD:
+        return None  # its own reader says what it lacks
     named = _TABLE_NAME.search(sample.name) is not None
     if not named and (dialect.delimiter == " " or not (found.has_step() and found.has_loss())):
         return None
@@ -142,7 +197,26 @@ def _read_table(content: Content, whole: bytes | str, declaration: Declaration) 
         raise remedies.missing_column("step", dialect.names, declaration.columns)
     if not found.has_loss():
         raise remedies.missing_column("train_loss", dialect.names, declaration.columns)
-    return read_body(content, dialect, found, NAME, declaration.tokens_per_step, whole)
+    log = read_body(content, dialect, found, NAME, declaration.tokens_per_step, whole)
+    if declaration.format != NAME:  # declared to be one table, it is one run
+        log.warnings += _run_changes(content, whole, dialect, found, declaration)
+    return log
+
+
+def _run_changes(
+    content: Content, whole: bytes | str, dialect: Dialect, found: naming.Naming, declaration: Declaration
+) -> list[Notice]:
+    """What is said of a table whose column of run names changes; errors as in `runs.joined`."""
+    column = runs.run_column(dialect, declaration.columns)
+    if column is None or "step" not in found.candidates:
+        return []
+    if isinstance(whole, bytes):
+        if runs.is_constant(whole, dialect, column):
+            return []
+    elif len(runs.runs_seen(_rows_seen(dialect, _end_of(whole)), dialect, column)) < 2:
+        return []  # a table so large is not gone through once more where both its ends name the same run
+    notice = runs.joined(_lines(whole, dialect), dialect, found.candidates["step"][0][0].index, column)
+    return [] if notice is None else [notice]
 
 
 def read_body(
@@ -152,6 +226,7 @@ def read_body(
     reader: str,
     tokens_per_step: float | None = None,
     whole: bytes | str | None = None,
+    needs_loss: bool = True,
 ) -> RawLog:
     """Parse and finish a table whose header was understood.
 
@@ -162,6 +237,7 @@ def read_body(
         reader: name of the format.
         tokens_per_step: declared fixed batch, see `finish`.
         whole: the whole content, or the path of a file that stays on disk; None = `content` is all.
+        needs_loss: False for one of several files of a run.
     """
     source = content.data if whole is None else whole
     end = len(source) if isinstance(source, bytes) else os.path.getsize(source)
@@ -178,7 +254,7 @@ def read_body(
     if not len(parsed.lines):
         raise TokenAxisError("has a header and no row: no data", remedy="remove it, or wait until it holds rows")
     parsed.notices[:0] = content.notices
-    log = finish(parsed, found, reader, tokens_per_step)
+    log = finish(parsed, found, reader, tokens_per_step, needs_loss)
     log.names = {canonical: dialect.as_written(name) for canonical, name in log.names.items()}
     return log
 
@@ -204,4 +280,5 @@ READER = Reader(
     sniff,
     read,
     lacks,
+    parts=parts,
 )

@@ -6,17 +6,21 @@ is called; elapsed time counts from the first event.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers import events, naming, remedies
-from tokenaxis.readers.base import RawLog, Reader, Sample
+from tokenaxis.readers.base import IntervalMean, RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
-from tokenaxis.readers.records import Records
+from tokenaxis.readers.records import Records, flatten
+from tokenaxis.readers.settings import facts_of
 
 NAME = "tensorboard"
 _VERSION = b"\x1a\x0dbrain.Event:"
+#: where transformers' TensorBoardCallback puts what it was started with
+_SETTINGS = ("args/text_summary", "model_config/text_summary")
 _NO_SCALARS = "is an event file without a scalar"
 
 
@@ -72,7 +76,22 @@ def read(path: str, declaration: Declaration) -> RawLog:
         notices.append(Notice("torn_last_line", f"the last record is torn or damaged: {left:,} bytes were not read"))
     log = records.log(NAME, notices, what="event")
     log.started = start
+    _read_texts(log, content.data)
     return log
+
+
+def _read_texts(log: RawLog, data: bytes) -> None:
+    """Settings among the texts of an event file; a Hugging Face Trainer's losses are means over its logging_steps."""
+    for tag, text in events.texts(data):
+        try:
+            settings = json.loads(text) if tag in _SETTINGS else None
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(settings, dict):
+            continue
+        log.facts += facts_of(dict(flatten(settings)), f"{tag.removesuffix('/text_summary')} in the event file")
+        if "logging_steps" in settings and "per_device_train_batch_size" in settings:
+            log.means["train_loss"] = IntervalMean(None, counted_after=True)
 
 
 READER = Reader(NAME, "TensorBoard event files", sniff, read, lacks)

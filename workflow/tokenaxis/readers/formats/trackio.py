@@ -1,35 +1,37 @@
 """Projects of trackio: SQLite, table metrics (timestamp, run_name, step, metrics as JSON), a row a log call, many runs.
 
 `step` is the number of the log call, where the caller gives no other. Schema: gradio-app/trackio
-trackio/sqlite_storage.py @ 0019634; later ones add columns and a table configs (run_name, config).
+trackio/sqlite_storage.py @ 0019634; later ones add run_id and a table configs (run_id, run_name, config).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.records import Records, flatten
 from tokenaxis.readers.settings import facts_of
+from tokenaxis.readers.sqlite import MAGIC, opened, optional
 
 if TYPE_CHECKING:
     import sqlite3
 
 NAME = "trackio"
-_MAGIC = b"SQLite format 3\0"
+_WHAT = "trackio project"
+#: characters of a run's id that tell runs of one name apart
+_SHORT = 8
 
 
 def sniff(sample: Sample) -> int:
-    """Certain when a SQLite file's first pages define the table of metrics."""
-    head = sample.head
-    return 95 if head.startswith(_MAGIC) and b"metrics" in head and b"run_name" in head else 0
+    """Certain when a SQLite file has a table of metrics with the names of runs."""
+    if not sample.head.startswith(MAGIC):
+        return 0
+    schema = sample.head + sample.tail
+    return 95 if b"metrics" in schema and b"run_name" in schema else 0
 
 
 def parts(path: str) -> list[str]:
@@ -38,8 +40,8 @@ def parts(path: str) -> list[str]:
     Raises:
         TokenAxisError: the file is damaged.
     """
-    with _opened(path) as project:
-        return [str(row[0]) for row in project.execute("SELECT DISTINCT run_name FROM metrics ORDER BY run_name")]
+    with opened(path, _WHAT) as project:
+        return sorted(_runs(project))
 
 
 def read(path: str, declaration: Declaration) -> RawLog:
@@ -63,10 +65,11 @@ def read_part(path: str, declaration: Declaration, part: str) -> RawLog:
     """
     records = Records(declaration.columns)
     config: dict[str, Any] = {}
-    with _opened(path) as project:
+    with opened(path, _WHAT) as project:
+        column, run = _runs(project).get(part, ("run_name", part))
         start = None
-        query = "SELECT id, timestamp, step, metrics FROM metrics WHERE run_name = ? ORDER BY id"
-        for number, timestamp, step, text in project.execute(query, (part,)):
+        query = f"SELECT id, timestamp, step, metrics FROM metrics WHERE {column} = ? ORDER BY id"
+        for number, timestamp, step, text in project.execute(query, (run,)):
             row = _decoded(text)
             if row is None:
                 records.bad_lines.append(int(number))
@@ -75,7 +78,7 @@ def read_part(path: str, declaration: Declaration, part: str) -> RawLog:
             start = time if start is None else start
             elapsed = {} if time is None or start is None else {"elapsed_s": time - start}
             records.add(int(number), {"_step": step, **elapsed, **row})
-        for (text,) in _optional(project, "SELECT config FROM configs WHERE run_name = ?", part):
+        for (text,) in optional(project, f"SELECT config FROM configs WHERE {column} = ?", run):
             config |= _decoded(text) or {}
     log = records.log(NAME, [])
     log.facts += facts_of(dict(flatten(config)), "trackio config")
@@ -85,28 +88,23 @@ def read_part(path: str, declaration: Declaration, part: str) -> RawLog:
     return log
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[sqlite3.Connection]:
-    import sqlite3
+def _runs(project: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+    """Shown name -> (column, value) by which the rows of a run are found.
 
-    # immutable: neither a lock nor a journal is written beside the user's log
-    project = sqlite3.connect(f"file:{quote(path)}?mode=ro&immutable=1", uri=True)
-    try:
-        yield project
-    except (sqlite3.Error, UnicodeError, OverflowError) as error:
-        raise TokenAxisError(f"is a damaged trackio project ({error})", remedy="copy the file again") from None
-    finally:
-        project.close()
-
-
-def _optional(project: sqlite3.Connection, query: str, run: str) -> Iterator[tuple[Any, ...]]:
-    """Rows of a table that older projects do not have."""
-    import sqlite3
-
-    try:
-        yield from project.execute(query, (run,))
-    except sqlite3.Error:
-        return
+    Newer projects have a run_id; two runs of one name are told apart by it. In older ones a name is a run.
+    """
+    by_id = optional(project, "SELECT DISTINCT run_id, run_name FROM metrics")
+    if not by_id:
+        rows = project.execute("SELECT DISTINCT run_name FROM metrics")
+        return {str(name): ("run_name", str(name)) for (name,) in rows}
+    named: dict[str, list[str]] = {}
+    for run, name in by_id:
+        named.setdefault(str(name), []).append(str(run))
+    return {
+        name if len(runs) == 1 else f"{name} ({run[:_SHORT]})": ("run_id", run)
+        for name, runs in named.items()
+        for run in runs
+    }
 
 
 def _decoded(text: Any) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from tokenaxis.readers import naming, remedies
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
 from tokenaxis.readers.formats import table
-from tokenaxis.readers.table.dialect import Dialect, detect
+from tokenaxis.readers.table.dialect import Dialect, detect, split
 
 NAME = "wandb-export"
 _TWIN = re.compile(r"__(MIN|MAX)$")
@@ -26,14 +26,32 @@ _SHOWN = 6
 _HEADER = 1 << 22
 
 
-def sniff(sample: Sample) -> int:
-    """Certain when the header has a step and columns `RUN - METRIC` with MIN and MAX twins."""
-    head = sample.head
+def _axis(head: bytes) -> str | None:
+    """What a chart's data are over, the name of the first column; None where the header is that of no chart."""
     if b"__MIN" not in head or b" - " not in head:
-        return 0
+        return None
     first = head.split(b"\n", 1)[0].decode("utf-8", "replace")
-    name = first.split(",", 1)[0].strip().strip('"')
-    return 90 if normalise(name) in ("step", "_step", "train_global_step", "trainer_global_step") else 0
+    return next(iter(split(first, ",")), "").strip()
+
+
+def sniff(sample: Sample) -> int:
+    """Certain when columns `RUN - METRIC` with MIN and MAX twins stand beside a step, or a count of tokens."""
+    axis = _axis(sample.head)
+    if axis is None:
+        return 0
+    return 90 if naming.role(axis, sample.columns) in ("step", "tokens") else 0
+
+
+def lacks(sample: Sample) -> TokenAxisError | None:
+    """A chart over something else than steps."""
+    axis = _axis(sample.head)
+    if axis is None:
+        return None
+    again = "set the chart's x axis to Step (or train/global_step) and export it again"
+    if re.search(r"step|iter|update", axis, re.IGNORECASE):
+        declared = f"`defaults: {{columns: {{step: {remedies.quoted(axis)}}}}}`"
+        again += f"; or, if these are optimizer steps, declare in {remedies.FILE}: {declared}"
+    return TokenAxisError(f"is a Weights & Biases chart over {axis!r}, not over steps", remedy=again)
 
 
 def read(path: str, declaration: Declaration) -> RawLog:
@@ -79,6 +97,11 @@ def _read(path: str, declaration: Declaration, part: str | None) -> RawLog:
         raise TokenAxisError(f"holds no run {part!r} any more", remedy="start the engine again")
     found = _naming(dialect, run, declaration)
     if not found.has_step(declaration.tokens_per_step):
+        if "tokens" in found.candidates and "tokens" not in declaration.columns:
+            raise TokenAxisError(
+                f"is a chart over tokens ({dialect.names[0]!r}) without steps",
+                remedy=f"{remedies.declare('tokens_per_step: 524288')}, from which the steps follow",
+            )
         raise remedies.missing_column("step", dialect.names, declaration.columns)
     if not found.has_loss():
         raise remedies.missing_column(
@@ -86,7 +109,8 @@ def _read(path: str, declaration: Declaration, part: str | None) -> RawLog:
         )
     log = table.read_body(content, dialect, found, NAME, declaration.tokens_per_step)
     _drop_rows_of_other_runs(log)
-    if "step" not in declaration.columns and "step" in found.candidates:
+    own = normalise(log.names["step"].rsplit(_SEPARATOR, 1)[-1])
+    if "step" not in declaration.columns and own in ("step", "_step"):
         message = (
             f"{log.names['step']!r} is the number of the log call in an export, which is the optimizer step only "
             "if each step was logged"
@@ -164,6 +188,7 @@ READER = Reader(
     "CSV export of a Weights & Biases chart, one run or several side by side",
     sniff,
     read,
+    lacks,
     parts=parts,
     read_part=read_part,
 )

@@ -50,6 +50,7 @@ def parse(body: Body, dialect: Dialect, naming: Naming) -> Parsed | None:
         except (pa.ArrowInvalid, pa.ArrowKeyError, pa.ArrowNotImplementedError):
             continue
     if found is None:
+        pa.system_memory_pool().release_unused()  # the slow way needs the room
         return None
     columns, codes, rows = found
     # blank lines are errors here, so rows are lines, unless a carriage return parts them or a quoted cell joins them

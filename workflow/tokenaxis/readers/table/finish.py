@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tokenaxis.columns import LOSSES, NAMES
+from tokenaxis.columns import LOSSES, NAMES, normalise
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers import steps as steps_are
 from tokenaxis.readers.base import RawLog
 from tokenaxis.readers.naming import Naming, Source, choose
 from tokenaxis.readers.remedies import FILE, quoted
 from tokenaxis.readers.table.parsed import KIND_CODES, Parsed
+from tokenaxis.readers.token_counts import counts_up
 
 if TYPE_CHECKING:
     import numpy as np
 
+#: what the step of a whole run is called beside that of an epoch
+_GLOBAL = "global_step"
+#: the count over all ranks beside that of one
+_TOTAL = "total_tokens"
 
-def finish(parsed: Parsed, naming: Naming, reader: str, tokens_per_step: float | None = None) -> RawLog:
+
+def finish(
+    parsed: Parsed, naming: Naming, reader: str, tokens_per_step: float | None = None, needs_loss: bool = True
+) -> RawLog:
     """The log of a parsed table.
 
     Args:
@@ -24,6 +32,7 @@ def finish(parsed: Parsed, naming: Naming, reader: str, tokens_per_step: float |
         naming: what the columns may stand for.
         reader: name of the format.
         tokens_per_step: declared fixed batch; gives steps to a table that counts only tokens.
+        needs_loss: False for one of several files of a run.
 
     Raises:
         TokenAxisError: no row is left, no loss has a value, or two columns of one name contradict each other.
@@ -37,6 +46,10 @@ def finish(parsed: Parsed, naming: Naming, reader: str, tokens_per_step: float |
     for canonical in NAMES:
         if canonical in naming.candidates:
             group = choose(naming.candidates[canonical], counts)
+            if canonical == "step" and len(naming.candidates[canonical]) > 1:
+                group = _global(naming.candidates[canonical], group, parsed, log)
+            if canonical == "tokens" and len(naming.candidates[canonical]) > 1:
+                group = _counting(naming.candidates[canonical], group, parsed, log)
             chosen[canonical] = _one_of(canonical, group, parsed, log)
             _note_unused(canonical, naming.candidates[canonical], group, counts, log)
     if "step" not in chosen:
@@ -69,6 +82,8 @@ def finish(parsed: Parsed, naming: Naming, reader: str, tokens_per_step: float |
     if parsed.kind_codes is not None:
         _split_by_kind(log, parsed.kind_codes if everything else parsed.kind_codes[keep], naming)
     _drop_blank_columns(log)
+    if needs_loss and not any(loss in log.columns for loss in LOSSES):
+        raise TokenAxisError("has no loss value: every cell of its loss columns is blank")
     return log
 
 
@@ -81,6 +96,42 @@ def _step_from_tokens(parsed: Parsed, tokens: Source, tokens_per_step: float, lo
     message = f"steps are {tokens.name!r} divided by the declared {tokens_per_step:,.0f} tokens per step"
     log.warnings.append(Notice("step_from_tokens", message))
     return Source(index, tokens.name)
+
+
+def _global(groups: list[list[Source]], taken: list[Source], parsed: Parsed, log: RawLog) -> list[Source]:
+    """The step of the whole run beside one that begins anew with each epoch."""
+    import numpy as np
+
+    def falls(group: list[Source]) -> int:
+        known = parsed.values[group[0].index]
+        return int((np.diff(known[np.isfinite(known)]) < 0).sum())
+
+    for group in groups:
+        if group is not taken and _GLOBAL in normalise(group[0].name) and falls(group) < falls(taken):
+            values = (np.isfinite(parsed.values[one[0].index]).sum() for one in (group, taken))
+            if next(values) >= next(values):
+                message = f"{group[0].name!r} was taken as step, not {taken[0].name!r}, which begins anew"
+                log.warnings.append(Notice("step_chosen", message))
+                return group
+    return taken
+
+
+def _counting(groups: list[list[Source]], taken: list[Source], parsed: Parsed, log: RawLog) -> list[Source]:
+    """Of columns that are called like tokens the one that counts up; of two that do, that of all ranks (litgpt)."""
+    import numpy as np
+
+    counting = [group for group in groups if counts_up(parsed.values[group[0].index])]
+    best = taken if taken in counting or not counting else counting[0]
+    for group in counting:
+        if normalise(group[0].name).endswith(_TOTAL) and group is not best:
+            ours, theirs = (parsed.values[one[0].index] for one in (best, group))
+            both = np.isfinite(ours) & np.isfinite(theirs)
+            if both.any() and (theirs[both] >= ours[both]).all():
+                best = group
+    if best is not taken:
+        message = f"{best[0].name!r} was taken as the count of tokens, not {taken[0].name!r}"
+        log.warnings.append(Notice("tokens_chosen", message))
+    return best
 
 
 def _usable_steps(steps: np.ndarray, integers: bool) -> np.ndarray:
@@ -170,5 +221,3 @@ def _drop_blank_columns(log: RawLog) -> None:
             continue
         if np.isnan(log.columns[canonical]).all():
             del log.columns[canonical], log.names[canonical]
-    if not any(loss in log.columns for loss in LOSSES):
-        raise TokenAxisError("has no loss value: every cell of its loss columns is blank")
