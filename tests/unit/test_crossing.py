@@ -9,6 +9,7 @@ from tokenaxis.crossing import (
     dips_below,
     first_passage,
     local_crossing,
+    median,
     neighbourhood_curve,
     noise_sd,
     without_single_rows,
@@ -135,3 +136,9 @@ def test_noise_is_seen_through_a_trend():
     tokens = np.arange(200, 4000) * BATCH
     loss = law(tokens) + 0.05 * np.random.default_rng(7).standard_normal(len(tokens))
     assert noise_sd(loss) == pytest.approx(0.05, rel=0.06)  # a median of 3,800 values is good to 2-3%
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 10])
+def test_the_median_is_numpys(rows):
+    values = np.random.default_rng(rows).standard_normal(rows)
+    assert median(values) == np.median(values)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tokenaxis.errors import Notice
 from tokenaxis.laws.base import for_loss
+from tokenaxis.laws.memory import keep_freed
 from tokenaxis.laws.steps import tokens_to_step, tokens_to_steps
 from tokenaxis.laws.window_laws import WindowLaws, window_laws
 from tokenaxis.series import LossSeries
@@ -98,6 +99,7 @@ def sweep(
     """
     if fit_params["law"] == "seed":
         return _seed_sweep(series, params, fit_params, fits)
+    keep_freed()
     swept = _windows(series, params, for_loss(fit_params, series.name), fits)
     targets = fits["targets"]
     parts = [_rows(series, swept, target, fits) for target in targets] if swept is not None else []

@@ -14,6 +14,7 @@ from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.laws.answers import Answering, FitReport, TargetAnswer
 from tokenaxis.laws.base import Fitted, NotFitted, for_loss
 from tokenaxis.laws.choice import fit_law
+from tokenaxis.laws.memory import keep_freed
 from tokenaxis.laws.plan import Clock, declared_plan
 from tokenaxis.laws.rate import rate_of
 from tokenaxis.laws.steps import tokens_to_step, tokens_to_steps
@@ -186,6 +187,7 @@ def answer(series: LossSeries, params: dict[str, Any], loss_reason: str = "asked
         params: the `fits` section; `targets` is "auto" or a list of losses.
         loss_reason: why this loss was chosen (see `choose_loss`).
     """
+    keep_freed()
     params = for_loss(params, series.name)
     fitted, name, law_reason = fit_law(series, params)
     smoother = "seed" if name == "seed" else params["smoother"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tokenaxis.crossing import Crossing, dips_below, first_passage, local_crossi
 from tokenaxis.errors import Notice
 from tokenaxis.laws.base import LEVELS, Fitted, NotFitted, Prediction
 from tokenaxis.laws.normal import two_sided
-from tokenaxis.laws.steps import tokens_to_step
+from tokenaxis.laws.steps import tokens_to_step, tokens_to_steps
 from tokenaxis.series import LossSeries
 
 Interval = tuple[float | None, float | None]
@@ -40,7 +41,7 @@ class TargetAnswer:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        out = asdict(self)
+        out = dict(vars(self))
         for key in ("interval", "step_interval"):
             out[key] = None if out[key] is None else list(out[key])
         for key in ("intervals", "step_intervals"):
@@ -176,15 +177,16 @@ class Answering:
         )
 
     def _steps(self, interval: Interval | None) -> Interval | None:
-        if interval is None:
-            return None
-        low, high = (None if bound is None else tokens_to_step(self.series, bound) for bound in interval)
-        return low, high
+        steps = self._steps_at(None if interval is None else {"": interval})
+        return None if steps is None else steps[""]
 
     def _steps_at(self, intervals: dict[str, Interval] | None) -> dict[str, Interval] | None:
+        """The same intervals in steps, all in one go."""
         if intervals is None:
             return None
-        return {level: self._steps(bounds) or (None, None) for level, bounds in intervals.items()}
+        tokens = [math.nan if bound is None else bound for bounds in intervals.values() for bound in bounds]
+        steps = [None if step != step else step for step in tokens_to_steps(self.series, np.array(tokens)).tolist()]
+        return {level: (steps[2 * i], steps[2 * i + 1]) for i, level in enumerate(intervals)}
 
     def _predicted(self, target: float, fitted: Fitted, found: Prediction, codes: list[str]) -> TargetAnswer:
         for notice in found.warnings:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tokenaxis.crossing import median
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.laws import checks
 from tokenaxis.laws.base import TOKEN_UNIT, Fitted, NotFitted, Prediction, planned_end
@@ -99,7 +100,7 @@ def _solve(
     rough, _ = reweighted(points, free, params["huber"])
     fitted = rough.loss(ln_x, arrived)
     residual = loss - fitted
-    limit = SPIKE * 1.4826 * float(np.median(np.abs(residual)))
+    limit = SPIKE * 1.4826 * median(np.abs(residual))
     if limit > 0.0:
         residual = np.clip(residual, -limit, limit)
         points = replace(points, loss=bins.mean(fitted + residual))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tokenaxis.crossing import median
+
 #: the scan of the exponent
 LN_SCAN = np.linspace(math.log(0.03), math.log(3.0), 80)
 #: factor on the long-run variance in both penalties (method.md section 4)
@@ -62,7 +64,7 @@ def reweighted(points: Points, prior: Prior, huber: float) -> tuple[Solution, np
     for _ in range(ROUNDS):
         found = _scan(points, weight, prior, LN_SCAN)[0]
         size = np.abs(points.loss - found.loss(points.ln_x, points.arrived)) * root
-        limit = huber * 1.4826 * float(np.median(size)) + 1e-300
+        limit = huber * 1.4826 * median(size) + 1e-300
         weight = points.weight * np.minimum(1.0, limit / np.maximum(size, 1e-300))
     found, low, high = _scan(points, weight, prior, LN_SCAN)
     for _ in range(ZOOM_ROUNDS):

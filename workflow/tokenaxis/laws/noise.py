@@ -51,29 +51,29 @@ def long_run_variance(residual: np.ndarray) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Doubt:
-    """How much a standard error from few rows understates.
+    """How much a standard error from few rows understates; of one fit, or arrays over many.
 
     Attributes:
         factor: on the standard error, for drift that so few rows cannot show.
         degrees: degrees of freedom of the noise level, three parameters taken off.
     """
 
-    factor: float
-    degrees: float
+    factor: np.ndarray | float
+    degrees: np.ndarray | float
 
-    def half_width(self, level: float, standard_error: float) -> float:
+    def half_width(self, level: float, standard_error: float) -> np.ndarray | float:
         """Half of the interval that noise alone gives at a nominal level."""
         return student_two_sided(level, self.degrees) * self.factor * standard_error
 
 
-def doubt_of(rows: int, inflation: float) -> Doubt:
-    """The doubt about a fit of so many rows, whose noise inflation was found to be `inflation`.
+def doubt_of(rows: np.ndarray | float, inflation: float) -> Doubt:
+    """The doubt about fits of so many rows, whose noise inflation was found to be `inflation`.
 
     Up to 50 rows the inflation is at least 2; what is assumed beyond what was found fades with the square of the rows.
     """
-    assumed = 1.0 + (BLIND_INFLATION - 1.0) * min(1.0, BLIND_ROWS / max(rows, 1)) ** 2
-    worse = max(inflation, assumed)
-    return Doubt(math.sqrt(worse / inflation), max(rows / worse - 3.0, 1.0))
+    assumed = 1.0 + (BLIND_INFLATION - 1.0) * np.minimum(1.0, BLIND_ROWS / np.maximum(rows, 1)) ** 2
+    worse = np.maximum(inflation, assumed)
+    return Doubt(np.sqrt(worse / inflation), np.maximum(rows / worse - 3.0, 1.0))
 
 
 def reading_noise(residual_sd: np.ndarray | float, inflation: float, density: float, tokens: np.ndarray) -> np.ndarray:

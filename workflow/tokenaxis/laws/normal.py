@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
+
+import numpy as np
 
 
 def cumulative(value: float) -> float:
@@ -22,17 +25,19 @@ def quantile(probability: float) -> float:
     return value
 
 
+@functools.cache  # a few levels, asked for by every interval
 def two_sided(level: float) -> float:
     """z such that P(|Z| <= z) = level: 1.645 for 0.9."""
     return quantile(0.5 * (1.0 + level))
 
 
-def student_two_sided(level: float, degrees: float) -> float:
-    """t such that P(|T| <= t) = level for Student's t with that many degrees of freedom (at least 1).
+def student_two_sided(level: float, degrees: np.ndarray | float) -> np.ndarray | float:
+    """t such that P(|T| <= t) = level for Student's t with that many degrees of freedom (at least 1), shape kept.
 
     Cornish-Fisher expansion about the normal quantile (Abramowitz and Stegun 1964, 26.7.5): within 2% from 3 degrees on
     at 90%.
     """
-    z, degrees = two_sided(level), max(degrees, 1.0)
+    z, degrees = two_sided(level), np.maximum(degrees, 1.0)
     second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
-    return z + (z**3 + z) / (4.0 * degrees) + second / degrees**2
+    out: np.ndarray | float = z + (z**3 + z) / (4.0 * degrees) + second / degrees**2
+    return out

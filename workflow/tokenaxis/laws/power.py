@@ -219,12 +219,12 @@ class _Answer:
         reading = reading_error(sd, self.found.inflation, density, max(tokens, last), slope)
         by_end, doubt = self._reached_by_end(target), self._doubt()
         if ahead <= 0.0:
-            return self._inside(last, math.hypot(doubt.factor * fitted, reading), tokens, by_end)
+            return self._inside(last, math.hypot(float(doubt.factor) * fitted, reading), tokens, by_end)
         other = max(self._model_sd() * math.log(tokens / last), reading)
-        error = max(doubt.factor * fitted, other)
+        error = max(float(doubt.factor) * fitted, other)
 
         def interval_at(level: float) -> tuple[float, float | None]:
-            half = max(doubt.half_width(level, fitted), two_sided(level) * other)
+            half = max(float(doubt.half_width(level, fitted)), two_sided(level) * other)
             return max(tokens * math.exp(-half), last), tokens * math.exp(half) if half < LN_UNBOUNDED else None
 
         low, high = interval_at(self.params["interval_level"])
@@ -265,7 +265,7 @@ class _Answer:
         ln_x, law = math.log(axis / TOKEN_UNIT), self.found.law
         power = law.coefficient * math.exp(-law.exponent * ln_x)
         gradient = np.array([1.0, power / law.coefficient, -law.exponent * power * ln_x])
-        noise = self._doubt().factor * math.sqrt(max(float(gradient @ self.found.covariance @ gradient), 0.0))
+        noise = float(self._doubt().factor) * math.sqrt(max(float(gradient @ self.found.covariance @ gradient), 0.0))
         model = self._model_sd() * law.exponent * power * math.log(end / last)
         return end, law.irreducible_loss + power, max(noise, model)
 

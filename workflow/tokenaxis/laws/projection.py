@@ -20,6 +20,8 @@ SCAN = 96
 #: points of a zoom round
 ZOOM = 12
 LN_SCAN = np.linspace(np.log(EXPONENT_BOUNDS[0]), np.log(EXPONENT_BOUNDS[1]), SCAN)
+EXPONENTS = np.exp(LN_SCAN)
+_STEPS = np.arange(float(ZOOM))
 
 
 @dataclass(frozen=True)
@@ -71,45 +73,101 @@ def basis(exponents: np.ndarray, centred: np.ndarray) -> np.ndarray:
     return out
 
 
-def profile(
-    problem: Problem, exponents: np.ndarray, rows: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Best bounded (L0, slope) for every exponent: (sum of squares, L0, slope), each (exponents,).
+@dataclass(frozen=True)
+class Scan:
+    """The basis for every exponent, and its square, (exponents, points) each."""
+
+    exponents: np.ndarray
+    rows: np.ndarray
+    squares: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem, exponents: np.ndarray) -> Scan:
+        rows = basis(exponents, problem.centred)
+        return cls(exponents, rows, rows * rows)
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """(Robust) weights of a problem's points, with the sums that need no exponent.
+
+    Attributes:
+        weight: (points,). total: their sum. mean: of the loss.
+        loss: (points,) weight times (loss minus mean). rest: its sum, a rounding error.
+        squares: weighted sum of squares of the loss about its mean.
+    """
+
+    weight: np.ndarray
+    total: float
+    mean: float
+    loss: np.ndarray
+    rest: float
+    squares: float
+
+    @classmethod
+    def of(cls, problem: Problem, weight: np.ndarray) -> Weighted:
+        total = float(weight.sum())
+        mean = float(weight @ problem.loss) / total
+        deviation = problem.loss - mean
+        loss = weight * deviation
+        return cls(weight, total, mean, loss, float(loss.sum()), float(loss @ deviation))
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Best bounded L0 and slope for every exponent of a scan, with the moments that they come from, (exponents,) each.
 
     The model is L0 + slope * (basis + 1 / alpha); slope = A alpha exp(-alpha centre).
-    `rows` is `basis(exponents, problem.centred)`, `weight` the (robust) weights.
     """
-    total = weight.sum()
-    mean = weight @ problem.loss / total
-    deviation = problem.loss - mean
-    weighted = weight * deviation
-    mean_basis = rows @ weight / total
-    moved = rows - mean_basis[:, None]
-    variance = np.maximum((moved * moved) @ weight, 1e-300)
-    covariance = moved @ weighted
+
+    level: np.ndarray
+    slope: np.ndarray
+    offset: np.ndarray
+    variance: np.ndarray
+    covariance: np.ndarray
+
+
+def lines(problem: Problem, scan: Scan, points: Weighted) -> Lines:
+    """The linear problem of every exponent.
+
+    The basis is centred already, more or less, so that its variance as a difference of sums keeps its digits.
+    """
+    exponents, total, mean = scan.exponents, points.total, points.mean
+    mean_basis = scan.rows @ points.weight
+    mean_basis /= total
+    variance = np.maximum(scan.squares @ points.weight - total * mean_basis * mean_basis, 1e-300)
+    covariance = scan.rows @ points.loss
+    covariance -= mean_basis * points.rest
     offset = mean_basis + 1.0 / exponents
     slope = covariance / variance
     level = mean - slope * offset
     bounded = np.minimum(np.maximum(level, 0.0), problem.upper)
-    away = bounded - mean
-    fixed_level = (covariance - total * offset * away) / (variance + total * offset * offset)
-    slope = np.where(bounded == level, slope, fixed_level)
-    least = problem.least * exponents * np.exp(np.minimum(-exponents * problem.centre, 600.0))
+    if (bounded != level).any():
+        pull = total * offset
+        fixed_level = (covariance - pull * (bounded - mean)) / (variance + pull * offset)
+        slope = np.where(bounded == level, slope, fixed_level)
+    least = problem.least * exponents * np.exp(np.minimum(-exponents * problem.centre, 600.0)) if problem.least else 0.0
     low = slope < least
     if low.any():
         slope = np.where(low, least, slope)
         bounded = np.where(low, np.minimum(np.maximum(mean - slope * offset, 0.0), problem.upper), bounded)
-        away = bounded - mean
-    shift = away + slope * offset
-    squares = weighted @ deviation + total * shift * shift - 2.0 * slope * covariance + slope * slope * variance
-    return squares, bounded, slope
+    return Lines(bounded, slope, offset, variance, covariance)
+
+
+def profile(problem: Problem, scan: Scan, points: Weighted) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Best bounded (L0, slope) for every exponent: (sum of squares, L0, slope), each (exponents,)."""
+    found = lines(problem, scan, points)
+    shift = found.level - points.mean + found.slope * found.offset
+    squares = points.squares + points.total * shift * shift
+    squares += found.slope * (found.slope * found.variance - 2.0 * found.covariance)
+    return squares, found.level, found.slope
 
 
 def optimum(
     problem: Problem,
     penalty: Callable[[np.ndarray], np.ndarray] | None = None,
     rounds: int = 12,
-    scan: np.ndarray | None = None,
+    scan: Scan | None = None,
     weight: np.ndarray | None = None,
 ) -> PowerLaw:
     """Global optimum over the exponent, for fixed weights.
@@ -118,17 +176,16 @@ def optimum(
         problem: the data.
         penalty: ln(exponents) -> penalty added to the sum of squares.
         rounds: zoom rounds; each narrows the bracket 5.5 times (12 reach 1e-10 in ln alpha).
-        scan: `basis(exp(scan exponents), centred)` if the caller has it.
+        scan: of the exponents exp(LN_SCAN), if the caller has it.
         weight: weights that replace the problem's.
     """
-    weight = problem.weight if weight is None else weight
-    rows = basis(np.exp(LN_SCAN), problem.centred) if scan is None else scan
-    value = profile(problem, np.exp(LN_SCAN), rows, weight)[0]
+    points = Weighted.of(problem, problem.weight if weight is None else weight)
+    value = profile(problem, scan or Scan.of(problem, EXPONENTS), points)[0]
     if penalty is not None:
         value = value + penalty(LN_SCAN)
     best: tuple[float, PowerLaw] | None = None
     for i in dips(value):
-        found = _zoom(problem, weight, penalty, LN_SCAN[max(i - 1, 0)], LN_SCAN[min(i + 1, SCAN - 1)], rounds)
+        found = _zoom(problem, points, penalty, LN_SCAN[max(i - 1, 0)], LN_SCAN[min(i + 1, SCAN - 1)], rounds)
         if best is None or found[0] < best[0]:
             best = found
     assert best is not None  # the smallest scanned value always is a dip
@@ -147,23 +204,24 @@ def dips(value: np.ndarray, factor: float = 4.0) -> list[int]:
 
 def _zoom(
     problem: Problem,
-    weight: np.ndarray,
+    points: Weighted,
     penalty: Callable[[np.ndarray], np.ndarray] | None,
     low: float,
     high: float,
     rounds: int,
 ) -> tuple[float, PowerLaw]:
     for _ in range(rounds):
-        points = np.linspace(low, high, ZOOM)
-        exponents = np.exp(points)
-        rows = basis(exponents, problem.centred)
-        level, slope = profile(problem, exponents, rows, weight)[1:]
-        rows += 1.0 / exponents[:, None]
-        residual = problem.loss - level[:, None] - slope[:, None] * rows
-        squares = (residual * residual) @ weight  # from residuals: the profile's difference of sums loses digits
-        value = squares if penalty is None else squares + penalty(points)
+        ln_exponents = low + (high - low) / (ZOOM - 1) * _STEPS
+        scan = Scan.of(problem, np.exp(ln_exponents))
+        line = lines(problem, scan, points)
+        residual = scan.rows
+        residual *= line.slope[:, None]
+        residual += (line.level + line.slope / scan.exponents)[:, None]
+        residual -= problem.loss
+        squares = np.square(residual, out=residual) @ points.weight  # the profile's difference of sums loses digits
+        value = squares if penalty is None else squares + penalty(ln_exponents)
         i = int(value.argmin())
-        low, high = float(points[max(i - 1, 0)]), float(points[min(i + 1, ZOOM - 1)])
-    exponent = float(exponents[i])
-    coefficient = float(slope[i]) / exponent * float(np.exp(exponent * problem.centre))
-    return float(value[i]), PowerLaw(float(level[i]), coefficient, exponent, float(squares[i]))
+        low, high = float(ln_exponents[max(i - 1, 0)]), float(ln_exponents[min(i + 1, ZOOM - 1)])
+    exponent = float(scan.exponents[i])
+    coefficient = float(line.slope[i]) / exponent * float(np.exp(exponent * problem.centre))
+    return float(value[i]), PowerLaw(float(line.level[i]), coefficient, exponent, float(squares[i]))

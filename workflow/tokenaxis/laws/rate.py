@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,8 +37,21 @@ class Rate:
         return self.state != "changes"
 
 
+_latest: tuple[weakref.ref[LossSeries], Rate] | None = None
+
+
 def rate_of(series: LossSeries) -> Rate:
-    """The learning rate of a series; a log without one (or with zeros only) is at constant rate, state "unknown"."""
+    """The learning rate of a series; a log without one (or with zeros only) is at constant rate, state "unknown".
+
+    The latest answer is remembered, as several parts of one fit ask for it.
+    """
+    global _latest
+    if _latest is None or _latest[0]() is not series:
+        _latest = weakref.ref(series), _rate_of(series)
+    return _latest[1]
+
+
+def _rate_of(series: LossSeries) -> Rate:
     rows = len(series.tokens)
     if series.lr is None or not (np.isfinite(series.lr) & (series.lr > 0.0)).any():
         return Rate("unknown", np.ones(rows), series.tokens, 1.0)

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from tokenaxis.crossing import median
 from tokenaxis.laws.binning import Bins, bins_of
 from tokenaxis.laws.noise import long_run_variance
-from tokenaxis.laws.projection import LN_SCAN, PowerLaw, Problem, basis, optimum, profile
+from tokenaxis.laws.projection import EXPONENTS, PowerLaw, Problem, Scan, Weighted, optimum, profile
+from tokenaxis.laws.symmetric import inverses
 
 #: rows beyond this many robust standard deviations are spikes and are clipped before binning
 SPIKE = 4.0
@@ -114,7 +116,7 @@ class _Prior:
 class _Reweighted:
     law: PowerLaw
     weight: np.ndarray
-    scan: np.ndarray
+    scan: Scan
 
 
 def _problem(position: np.ndarray, loss: np.ndarray, bins: Bins) -> Problem:
@@ -122,17 +124,16 @@ def _problem(position: np.ndarray, loss: np.ndarray, bins: Bins) -> Problem:
     return Problem.of(position, loss, bins.rows, upper=math.inf, least=0.0)
 
 
-def _reweighted(problem: Problem, huber: float, scan: np.ndarray | None = None) -> _Reweighted:
+def _reweighted(problem: Problem, huber: float, scan: Scan | None = None) -> _Reweighted:
     """Huber's M-estimator on the bins; the exponent only on the scan's grid until the weights have settled."""
-    exponents = np.exp(LN_SCAN)
-    scan = basis(exponents, problem.centred) if scan is None else scan
+    scan = scan or Scan.of(problem, EXPONENTS)
     root = np.sqrt(problem.weight)
     weight, last = problem.weight, -1
     for _ in range(ROUNDS):
-        squares, level, slope = profile(problem, exponents, scan, weight)
+        squares, level, slope = profile(problem, scan, Weighted.of(problem, weight))
         i = int(squares.argmin())
-        residual = np.abs(problem.loss - level[i] - slope[i] * (scan[i] + 1.0 / exponents[i])) * root
-        scale = 1.4826 * float(np.median(residual)) + 1e-300
+        residual = np.abs(problem.loss - level[i] - slope[i] * (scan.rows[i] + 1.0 / scan.exponents[i])) * root
+        scale = 1.4826 * median(residual) + 1e-300
         weight = problem.weight * np.minimum(1.0, huber * scale / np.maximum(residual, 1e-300))
         if i == last:
             break
@@ -142,7 +143,7 @@ def _reweighted(problem: Problem, huber: float, scan: np.ndarray | None = None) 
 
 def _clip(loss: np.ndarray, fitted: np.ndarray) -> np.ndarray:
     residual = loss - fitted
-    limit = SPIKE * 1.4826 * float(np.median(np.abs(residual)))
+    limit = SPIKE * 1.4826 * median(np.abs(residual))
     return fitted + np.clip(residual, -limit, limit) if limit > 0.0 else loss
 
 
@@ -152,5 +153,4 @@ def _covariance(law: PowerLaw, ln_x: np.ndarray, weight: np.ndarray, long_run: f
     jacobian = np.stack([np.ones_like(power), power, -law.coefficient * law.exponent * power * ln_x])
     hessian = (jacobian * weight) @ jacobian.T / max(long_run, 1e-300)
     hessian[2, 2] += 1.0 / spread**2
-    scale = 1.0 / np.sqrt(np.diag(hessian))
-    return np.linalg.pinv(hessian * np.multiply.outer(scale, scale), hermitian=True) * np.multiply.outer(scale, scale)
+    return inverses(hessian[None])[0]

@@ -12,14 +12,13 @@ from tokenaxis.laws.base import TOKEN_UNIT, UNBOUNDED
 from tokenaxis.laws.noise import doubt_of, reading_noise, rows_per_token
 from tokenaxis.laws.normal import two_sided
 from tokenaxis.laws.rate import rate_of
+from tokenaxis.laws.symmetric import inverses
 from tokenaxis.laws.window_rows import noise_inflation, window_rows
 from tokenaxis.series import LossSeries
 from tokenaxis.windows import FAST_ROUNDS, Penalty, WindowFits, every_window
 
-#: groups of points that a curvature is summed over
-COARSE = 240
-#: windows whose (windows, points) matrices are made at a time: bounds the memory
-AT_ONCE = 400
+#: parts of each window that its curvature is summed over (standard errors to a thousandth), if there are so many points
+PARTS, MANY = 64, 480
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,8 @@ def window_laws(
         rows.ln_x, rows.loss, weight, rows.begin, rows.end, penalty=penalty, least=0.0, rounds=FAST_ROUNDS
     )
     variance = (found.free_squares + penalty.within) / np.maximum(found.points_weight - 3.0, 1.0)
-    coarse = _coarse(rows.ln_x, weight, rows.begin, rows.end)
+    parts = _parts(rows.ln_x, weight, rows.begin, rows.end)
+    doubt = doubt_of(found.points_weight, penalty.inflation)
     planned = "horizon_sd" if series.lr_schedule is not None else "horizon_sd_unplanned"
     return WindowLaws(
         step=series.step[rows.last],
@@ -117,25 +117,15 @@ def window_laws(
         irreducible_loss=found.irreducible_loss,
         coefficient=found.coefficient,
         exponent=found.exponent,
-        covariance=_covariances(found, *coarse, variance * penalty.inflation, penalty.spread),
+        covariance=_covariances(found, *parts, variance * penalty.inflation, penalty.spread),
         residual_sd=np.sqrt(variance),
-        inflation=noise_inflation(fits),
+        inflation=penalty.inflation,
         density=rows_per_token(series.tokens),
         model_sd=fit_params[planned],
         z_score=two_sided(fit_params["interval_level"]),
-        noise_score=_noise_scores(found.points_weight, noise_inflation(fits), fit_params["interval_level"]),
+        noise_score=np.asarray(doubt.half_width(fit_params["interval_level"], 1.0)),
         rate_constant=rate.constant,
     )
-
-
-def _noise_scores(rows: np.ndarray, inflation: float, level: float) -> np.ndarray:
-    """Factor from a standard error to half of an interval for windows of (windows,) rows."""
-    known: dict[int, float] = {}
-    counts = rows.astype(int).tolist()
-    for count in counts:
-        if count not in known:
-            known[count] = doubt_of(count, inflation).half_width(level, 1.0)
-    return np.array([known[count] for count in counts])
 
 
 def _plain(fits: dict[str, Any]) -> bool:
@@ -143,45 +133,39 @@ def _plain(fits: dict[str, Any]) -> bool:
     return fits["fit"] is not None and fits["fit"].get("token_offset") == 0.0
 
 
-def _coarse(
+def _parts(
     position: np.ndarray, weight: np.ndarray, begin: np.ndarray, end: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The points in groups, with the windows' ranges of groups: a curvature does not need every bin."""
-    first = np.arange(0, len(position), max(1, len(position) // COARSE))
-    rows = np.add.reduceat(weight, first)
-    group = np.searchsorted(first, np.stack([begin, end]))
-    return np.add.reduceat(weight * position, first) / rows, rows, group[0], group[1]
+) -> tuple[np.ndarray, np.ndarray]:
+    """(mean position, weight) of the same number of parts of every window, each (windows, parts): all of its points.
+
+    A curvature does not need every one of many points. A part that gets none has the weight 0.
+    """
+    parts = PARTS if len(position) >= MANY else int((end - begin).max())
+    cuts = begin[:, None] + (end - begin)[:, None] * np.arange(parts + 1) // parts
+    weights, moments = (np.append(0.0, np.cumsum(values)) for values in (weight, weight * position))
+    rows = np.diff(weights.take(cuts), axis=1)
+    return np.diff(moments.take(cuts), axis=1) / np.maximum(rows, 1e-300), rows
 
 
 def _covariances(
-    found: WindowFits,
-    position: np.ndarray,
-    weight: np.ndarray,
-    begin: np.ndarray,
-    end: np.ndarray,
-    variance: np.ndarray,
-    spread: float,
+    found: WindowFits, position: np.ndarray, rows: np.ndarray, variance: np.ndarray, spread: float
 ) -> np.ndarray:
-    """Inverse of J'WJ / sigma^2 + prior for each window in (L0, A, ln alpha), (windows, 3, 3)."""
-    out = np.empty((len(begin), 3, 3))
-    index = np.arange(len(position))
-    for first in range(0, len(begin), AT_ONCE):
-        some = slice(first, first + AT_ONCE)
-        inside = (index >= begin[some, None]) & (index < end[some, None])
-        exponent = found.exponent[some, None]
-        power = np.where(inside, np.exp(np.minimum(-exponent * position, 300.0)), 0.0)
-        slope = -found.coefficient[some, None] * exponent * power * position
-        weighted_power, weighted_slope = weight * power, weight * slope
-        hessian = np.empty((len(power), 3, 3))
-        hessian[:, 0, 0] = found.points_weight[some]
-        hessian[:, 0, 1] = hessian[:, 1, 0] = weighted_power.sum(axis=1)
-        hessian[:, 0, 2] = hessian[:, 2, 0] = weighted_slope.sum(axis=1)
-        hessian[:, 1, 1] = np.einsum("wp,wp->w", weighted_power, power)
-        hessian[:, 1, 2] = hessian[:, 2, 1] = np.einsum("wp,wp->w", weighted_power, slope)
-        hessian[:, 2, 2] = np.einsum("wp,wp->w", weighted_slope, slope)
-        hessian /= np.maximum(variance[some], 1e-300)[:, None, None]
-        hessian[:, 2, 2] += 1.0 / spread**2
-        scale = 1.0 / np.sqrt(np.maximum(np.einsum("wii->wi", hessian), 1e-300))
-        scales = scale[:, :, None] * scale[:, None, :]
-        out[some] = np.linalg.pinv(hessian * scales, rcond=1e-13, hermitian=True) * scales
-    return out
+    """Inverse of J'WJ / sigma^2 + prior for each window in (L0, A, ln alpha), (windows, 3, 3).
+
+    Args:
+        position, rows: (windows, parts) points of each window and their weights. variance: (windows,) sigma^2.
+        spread: of the prior on ln alpha.
+    """
+    power = np.exp(np.minimum(-found.exponent[:, None] * position, 300.0))
+    slope = (-found.coefficient * found.exponent)[:, None] * power * position
+    rows_power = rows * power
+    hessian = np.empty((len(rows), 3, 3))
+    hessian[:, 0, 0] = rows.sum(axis=1)
+    hessian[:, 0, 1] = hessian[:, 1, 0] = rows_power.sum(axis=1)
+    hessian[:, 0, 2] = hessian[:, 2, 0] = np.einsum("wp,wp->w", rows, slope)
+    hessian[:, 1, 1] = np.einsum("wp,wp->w", rows_power, power)
+    hessian[:, 1, 2] = hessian[:, 2, 1] = np.einsum("wp,wp->w", rows_power, slope)
+    hessian[:, 2, 2] = np.einsum("wp,wp,wp->w", rows, slope, slope)
+    hessian /= np.maximum(variance, 1e-200)[:, None, None]
+    hessian[:, 2, 2] += 1.0 / spread**2
+    return inverses(hessian)

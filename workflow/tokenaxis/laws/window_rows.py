@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tokenaxis.crossing import NOISE_INFLATION, neighbourhood_curve
+from tokenaxis.crossing import NOISE_INFLATION, median, neighbourhood_curve
 from tokenaxis.laws.base import TOKEN_UNIT
-from tokenaxis.laws.binning import Bins, bins_of
+from tokenaxis.laws.binning import Bins, bins_of, distinct
 from tokenaxis.laws.robust import SPIKE
 from tokenaxis.series import LossSeries
 
@@ -63,7 +63,7 @@ def window_rows(
     first = int(starts.min())
     ln_x = np.log(np.maximum(axis[first:], 1.0) / TOKEN_UNIT)
     loss = without_spikes(series)[first:]
-    bins = bins_of(ln_x, _bins(ln_x, fit_params), np.unique(np.concatenate([starts, ends[:-1]])) - first)
+    bins = bins_of(ln_x, _bins(ln_x, fit_params), np.concatenate([starts, ends[:-1]]) - first)
     mean = bins.mean(loss)
     hidden = np.concatenate([[0.0], np.cumsum(bins.mean(loss * loss) * bins.rows - bins.rows * mean * mean)])
     begin, end = np.searchsorted(bins.first, starts - first), np.searchsorted(bins.first, ends - first)
@@ -83,7 +83,7 @@ def _ranges(
     if past + shortest > rows:
         return None
     at = np.linspace(series.step[past + shortest - 1], series.step[-1], windows)
-    ends = np.unique(np.searchsorted(series.step, at, "right"))
+    ends = distinct(np.searchsorted(series.step, at, "right"))
     ends[-1] = rows
     starts = np.maximum(np.searchsorted(tokens, fraction * tokens[ends - 1]), past)
     enough = ends - starts >= fit_params["min_rows"]
@@ -106,5 +106,5 @@ def without_spikes(series: LossSeries) -> np.ndarray:
     """Losses with spikes clipped around a local level, (rows,)."""
     level = neighbourhood_curve(series.tokens, series.loss)
     residual = series.loss - level
-    limit = SPIKE * 1.4826 * float(np.median(np.abs(residual)))
+    limit = SPIKE * 1.4826 * median(np.abs(residual))
     return level + np.clip(residual, -limit, limit) if limit > 0.0 else series.loss
