@@ -91,7 +91,7 @@ def test_the_doubt_about_many_fits_is_the_doubt_about_each():
 def test_memory_of_freed_arrays_is_kept():
     code = (
         "import resource, numpy as np\n"
-        "from tokenaxis.laws.memory import keep_freed\n"
+        "from tokenaxis.memory import keep_freed\n"
         "keep_freed()\n"
         "np.ones(1 << 17)\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"

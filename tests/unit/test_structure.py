@@ -20,7 +20,7 @@ HEAVY = ("pandas", "scipy", "matplotlib", "torch", "plotly")
 #: lower layers never import higher ones (design: errors, columns <- readers, numeric <- facts, passport, report <-
 #: store <- stages and the pipeline)
 LAYERS = [
-    ["errors", "columns", "units"],
+    ["errors", "columns", "units", "memory"],
     ["declarations", "series"],
     ["readers", "axis", "laws", "smoothing", "crossing", "targets", "stability", "windows", "backtest"],
     ["facts", "shapes", "hardware", "conventions", "redaction", "passport", "export", "comparison"],

@@ -11,9 +11,9 @@ import numpy as np
 
 from tokenaxis.errors import Notice
 from tokenaxis.laws.base import for_loss
-from tokenaxis.laws.memory import keep_freed
 from tokenaxis.laws.steps import tokens_to_step, tokens_to_steps
 from tokenaxis.laws.window_laws import WindowLaws, window_laws
+from tokenaxis.memory import keep_freed
 from tokenaxis.series import LossSeries
 
 if TYPE_CHECKING:

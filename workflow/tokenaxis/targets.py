@@ -14,10 +14,10 @@ from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.laws.answers import Answering, FitReport, TargetAnswer
 from tokenaxis.laws.base import Fitted, NotFitted, for_loss
 from tokenaxis.laws.choice import fit_law
-from tokenaxis.laws.memory import keep_freed
 from tokenaxis.laws.plan import Clock, declared_plan
 from tokenaxis.laws.rate import rate_of
 from tokenaxis.laws.steps import tokens_to_step, tokens_to_steps
+from tokenaxis.memory import keep_freed
 from tokenaxis.series import LossSeries
 from tokenaxis.smoothing import token_window_ema, two_sided_ema
 

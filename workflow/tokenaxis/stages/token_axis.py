@@ -12,6 +12,7 @@ from tokenaxis.axis.model import TokenAxis
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError, printable
 from tokenaxis.facts import published
+from tokenaxis.memory import keep_freed
 from tokenaxis.readers import sqlite
 from tokenaxis.readers.settings_files import facts_in
 from tokenaxis.readers.writers import as_validation, folder_role
@@ -43,6 +44,7 @@ def compute(task: Task) -> str:
     Raises:
         TokenAxisError: the log cannot be used; the reason and the remedy.
     """
+    keep_freed()
     try:
         axis = axis_of(task.work.root, task.run, task.work.params["token_axis"]["tokens_convention"])
     except TokenAxisError as error:  # the libraries below do not know what the sweep is called
