@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.test_comparison_fake_sweep import PARAMS, make_run, make_sweep, with_id
 from tokenaxis.comparison import Sweep, make
-from tokenaxis.comparison.page.plotting import plotly_source
+from tokenaxis.comparison.page.plotting import plotly_bytes
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -177,7 +177,7 @@ def test_hostile_text_stays_text(hostile: tuple[Path, str], page: tuple[Path, st
 
 
 def test_control_characters_are_spelled_out(hostile: tuple[Path, str]) -> None:
-    own = hostile[1].replace(plotly_source() or "", "")  # the library's text is not ours
+    own = hostile[1].replace((plotly_bytes() or b"").decode(), "")  # the library's text is not ours
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e\u2028]", own)
     assert "nul\\x00 esc\\x1b[31m bidi\\u202e" in hostile[1]
     assert "caf\\xe9" in hostile[1]
@@ -211,7 +211,7 @@ def test_the_page_forbids_itself_to_fetch_anything(page: tuple[Path, str]) -> No
 
 
 def test_data_of_the_charts_is_json_that_cannot_end_its_script(hostile: tuple[Path, str]) -> None:
-    if plotly_source() is None:
+    if plotly_bytes() is None:
         pytest.skip("the package plotly is not installed: pages have static figures only")
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', hostile[1], re.DOTALL)
     assert found and not re.search("[<>&]", found[1])

@@ -15,7 +15,7 @@ import pytest
 from tests.stages.test_page import HOSTILE, hostile_sweep
 from tests.unit.test_comparison_fake_sweep import CONVENTIONS, PARAMS, make_run, make_sweep, planted_tokens
 from tokenaxis.comparison import Sweep, make
-from tokenaxis.comparison.page.plotting import plotly_source
+from tokenaxis.comparison.page.plotting import plotly_bytes
 
 FLAGS = [
     "--headless",
@@ -154,7 +154,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of the fake sweep, with charts."""
-    if plotly_source() is None:
+    if plotly_bytes() is None:
         pytest.skip("the package plotly is not installed: pages have static figures only")
     folder = tmp_path_factory.mktemp("page")
     make(make_sweep(), PARAMS, folder)
@@ -274,7 +274,7 @@ def test_a_header_sorts_its_table_by_value(tab: Tab) -> None:
 
 def test_hostile_names_are_text_in_charts_too(browser: Chromium, hostile: Path) -> None:
     tab = Tab(browser, hostile)
-    if plotly_source() is not None:
+    if plotly_bytes() is not None:
         names, elements = tab.after_drawing("""
             const names = Array.from(document.querySelectorAll("#figure-loss .legendtext"), (text) => text.textContent);
             return [names, document.querySelectorAll(".chart img, .chart b, .chart a[href^=javascript]").length];""")

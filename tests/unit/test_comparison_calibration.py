@@ -30,6 +30,11 @@ def sweep(errors: dict[str, float], half: float = 0.1) -> tuple[Answers, list[Wi
     return Answers(tuple([*errors, "open"]), (2.0, 1.9), cells, None, ""), windows
 
 
+def on_others(answers: Answers, windows: list[Windows]) -> dict[tuple[str, float], calibration.Calibrated]:
+    """Intervals calibrated on what the windows of the other runs predicted."""
+    return calibrated(answers, calibration.scores_of(answers, windows))
+
+
 def test_a_score_is_the_error_in_half_widths_on_the_side_of_the_truth():
     assert score(11.0, 10.0, 9.0, 12.0) == pytest.approx(math.log(1.1) / math.log(1.2))
     assert score(9.5, 10.0, 9.0, 12.0) == pytest.approx(math.log(10 / 9.5) / math.log(10 / 9))
@@ -38,14 +43,14 @@ def test_a_score_is_the_error_in_half_widths_on_the_side_of_the_truth():
 
 
 def test_fewer_than_eight_other_runs_do_not_calibrate_and_it_says_so():
-    found = calibrated(*sweep({f"r{i}": 0.05 for i in range(FEWEST_RUNS - 1)}))["open", 1.9]
+    found = on_others(*sweep({f"r{i}": 0.05 for i in range(FEWEST_RUNS - 1)}))["open", 1.9]
     assert found.low is None and found.high is None and found.factor is None
     assert "not calibrated" in found.calibration and "7 other runs" in found.calibration
 
 
 def test_intervals_that_were_too_wide_are_narrowed_and_too_narrow_ones_widened():
     for error, factor in ((0.02, 0.2), (0.3, 3.0)):
-        found = calibrated(*sweep({f"r{i}": error for i in range(10)}))["open", 1.9]
+        found = on_others(*sweep({f"r{i}": error for i in range(10)}))["open", 1.9]
         assert found.factor == pytest.approx(factor)
         assert found.low == pytest.approx(8e9 * 1.1**-factor) and found.high == pytest.approx(8e9 * 1.1**factor)
         assert "40 earlier predictions of 10 other runs" in found.calibration
@@ -55,7 +60,7 @@ def test_a_calibrated_interval_does_not_begin_inside_the_log():
     answers, windows = sweep({f"r{i}": 0.9 for i in range(10)})
     open_cell = replace(answers.cells["open", 1.9], horizon=1.05)
     wide = replace(answers, cells=answers.cells | {("open", 1.9): open_cell})
-    assert calibrated(wide, windows)["open", 1.9].low == pytest.approx(8e9 / 1.05)
+    assert on_others(wide, windows)["open", 1.9].low == pytest.approx(8e9 / 1.05)
 
 
 def test_a_run_is_not_calibrated_on_itself():
@@ -65,7 +70,7 @@ def test_a_run_is_not_calibrated_on_itself():
         Windows("r0", 2.0, w.window_tokens, w.predicted * 9, w.low * 9, w.high * 9) if w.run == "r0" else w
         for w in windows
     ]
-    found = calibrated(Answers(answers.runs, answers.targets, cells, None, ""), wild)
+    found = on_others(Answers(answers.runs, answers.targets, cells, None, ""), wild)
     assert found["r0", 1.9].factor == pytest.approx(0.5), "the eight others err by half of their half-widths"
     assert found["open", 1.9].factor > 5.0, "for another run the wild one counts"
 
@@ -73,6 +78,35 @@ def test_a_run_is_not_calibrated_on_itself():
 def test_a_run_with_many_predictions_counts_as_much_as_one_with_few():
     scores = {f"r{i}": [1.0] for i in range(10)} | {"many": [9.0] * 1000}
     assert factor_of(scores, 0.8) == 1.0, "1,000 of 1,010 scores are 9, but ten of eleven runs are at 1"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_leaving_a_run_out_of_the_pool_is_pooling_the_others(seed: int):
+    """Against the definition, one run at a time: with ties, infinite scores and runs of different weight."""
+    rng = np.random.default_rng(seed)
+    choices = [0.0, 0.5, 1.0, 2.0, math.inf]
+    scores = {f"r{i}": [float(rng.choice(choices)) if rng.random() < 0.5 else float(rng.exponential())
+                        for _ in range(rng.integers(1, 6))] for i in range(rng.integers(8, 30))}  # fmt: skip
+    pool = calibration.Pooled(scores)
+    for run in [*scores, "of another sweep"]:
+        others = {other: values for other, values in scores.items() if other != run}
+        assert pool.counts(without=run) == (len(others), sum(map(len, others.values())))
+        for level in (0.5, 0.9, 0.99):
+            assert pool.factor(level, without=run) == by_definition(others, level)
+
+
+def by_definition(scores: dict[str, list[float]], level: float) -> float | None:
+    """The smallest score at which the mean of the runs' distribution functions is level (R + 1) / R, or all."""
+    runs = list(scores.values())
+    if len(runs) < FEWEST_RUNS:
+        return None
+    wanted = min(level * (len(runs) + 1) / len(runs), 1.0)
+    known = sorted(value for values in runs for value in values)
+    for place in known:
+        # 1e-9: sums of shares such as 1/3 are not exact
+        if np.mean([np.mean(np.array(values) <= place) for values in runs]) >= wanted - 1e-9:
+            return place
+    return known[-1]
 
 
 def test_calibrated_intervals_cover_a_run_that_was_not_used():
@@ -90,6 +124,6 @@ def test_calibrated_intervals_cover_a_run_that_was_not_used():
 def test_targets_without_any_earlier_answer_leave_the_intervals_as_they_are():
     answers, windows = sweep({f"r{i}": 0.05 for i in range(10)})
     nothing = [Windows(w.run, w.target, w.window_tokens, w.predicted * np.nan, w.low, w.high) for w in windows]
-    found = calibrated(answers, nothing)["open", 1.9]
+    found = on_others(answers, nothing)["open", 1.9]
     assert found.factor is None and "had no answer" in found.calibration
     assert calibration.scores_of(answers, nothing)["r0"] == [math.inf] * 4

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from tests.unit.test_comparison_fake_sweep import L0, make_run, planted_loss
-from tokenaxis.comparison.curves import RAW_POINTS, Track, extremes, hours_to, read_curve, read_windows, smoothed
+from tokenaxis.comparison.curves import RAW_POINTS, Shares, hours_to, read_curve, read_windows
+from tokenaxis.comparison.thinning import Track, extremes, smoothed
+
+#: of a sweep of one run
+ONE = Shares.among(1)
 
 
 def test_a_spike_of_one_row_survives_thinning_on_both_axes() -> None:
@@ -70,9 +74,9 @@ def test_smoothing_takes_a_handful_of_rows(rows: int) -> None:
 
 def test_the_curve_is_the_loss_that_targets_refer_to() -> None:
     run = make_run("a", every=10)
-    assert read_curve(run, 1, 0.1).loss_name == "train_loss"
+    assert read_curve(run, ONE, 0.1).loss_name == "train_loss"
     run.fits["loss"] = "val_loss"
-    curve = read_curve(run, 1, 0.1)
+    curve = read_curve(run, ONE, 0.1)
     assert curve.loss_name == "val_loss"
     assert set(curve.raw.step.tolist()) <= set(range(0, 10_000, 50))
     assert curve.last["val_loss"] > L0 and curve.last["train_loss"] > L0
@@ -81,19 +85,19 @@ def test_the_curve_is_the_loss_that_targets_refer_to() -> None:
 def test_a_run_without_any_loss_has_an_empty_curve() -> None:
     run = make_run("a")
     columns = {name: values for name, values in run.columns().items() if not name.endswith("_loss")}
-    curve = read_curve(type(run)(**{**vars(run), "columns": lambda: columns}), 1, 0.1)
+    curve = read_curve(type(run)(**{**vars(run), "columns": lambda: columns}), ONE, 0.1)
     assert curve.loss_name is None
     assert len(curve.raw.tokens) == len(curve.smooth.tokens) == 0
     assert curve.last == {}
 
 
 def test_points_of_all_runs_together_are_bounded() -> None:
-    curve = read_curve(make_run("a", batch=500.0), 200, 0.1)
+    curve = read_curve(make_run("a", batch=500.0), Shares.among(200), 0.1)
     assert len(curve.raw.tokens) <= RAW_POINTS / 200 + 2
 
 
 def test_wall_time_goes_on_where_the_attempt_before_ended() -> None:
-    whole, resumed = read_curve(make_run("a"), 1, 0.1), read_curve(make_run("b", resumed=True), 1, 0.1)
+    whole, resumed = read_curve(make_run("a"), ONE, 0.1), read_curve(make_run("b", resumed=True), ONE, 0.1)
     assert len(resumed.attempt_starts) == 1
     assert np.all(np.diff(resumed.hours.value) > 0)
     # the second attempt's clock starts at 1 s again: its second and the 0.02 s of one step are the difference
@@ -101,7 +105,7 @@ def test_wall_time_goes_on_where_the_attempt_before_ended() -> None:
 
 
 def test_wall_time_past_the_log_goes_on_at_the_last_pace() -> None:
-    curve = read_curve(make_run("a"), 1, 0.1)
+    curve = read_curve(make_run("a"), ONE, 0.1)
     end = curve.hours.tokens[-1]
     # 0.02 s for each step of 4000 tokens, one second to start: linear, so exact
     assert hours_to(curve, 2 * end) * 3600 == pytest.approx(1 + 0.02 * 2 * end / 4000, rel=1e-6)
@@ -110,13 +114,13 @@ def test_wall_time_past_the_log_goes_on_at_the_last_pace() -> None:
 
 def test_windows_keep_the_newest_one() -> None:
     run = make_run("a")
-    windows = read_windows(run, 1)
+    windows = read_windows(run, ONE)
     assert [entry.target for entry in windows] == [1.4, 1.6, 1.8, 2.0]
     assert windows[0].window_tokens[-1] == run.stability_table()["window_tokens"].max()
     assert np.all(np.diff(windows[0].window_tokens) > 0)
 
 
 def test_batch_changes_are_kept_whatever_the_number_of_rows() -> None:
-    curve = read_curve(make_run("a", grows_to=16000), 1, 0.1)
+    curve = read_curve(make_run("a", grows_to=16000), ONE, 0.1)
     assert isinstance(curve.batch, Track)
     assert set(curve.batch.value.tolist()) == {4000.0, 16000.0}

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.test_comparison_fake_sweep import make_run
 from tokenaxis.comparison.answers import Answers, collect
 from tokenaxis.comparison.curves import Windows
-from tokenaxis.comparison.hindsight import hindsight
+from tokenaxis.comparison.hindsight import judged, summarised
 from tokenaxis.comparison.model import Sweep
 
 TARGET = 1.8
@@ -36,7 +36,7 @@ def windows(
 def test_errors_and_coverage_are_those_that_were_planted() -> None:
     answers, tokens = crossed(4)
     planted = [0.02, -0.04, 0.06, 0.3]  # the last lies outside its interval
-    found = hindsight(answers, [windows(f"r{n}", tokens[n], planted[n], 0.1) for n in range(4)], HORIZONS)
+    found = summarised(judged(answers, [windows(f"r{n}", tokens[n], planted[n], 0.1) for n in range(4)], HORIZONS))
     assert [entry.horizon for entry in found] == [1.25, 1.5, 2.0, 3.0]
     for entry in found:
         assert (entry.predictions, entry.unanswered) == (4, 0)
@@ -47,7 +47,7 @@ def test_errors_and_coverage_are_those_that_were_planted() -> None:
 def test_a_window_without_an_answer_is_counted_as_one() -> None:
     answers, tokens = crossed(1)
     silent = windows("r0", tokens[0], math.nan, 0.1)
-    for entry in hindsight(answers, [silent], HORIZONS):
+    for entry in summarised(judged(answers, [silent], HORIZONS)):
         assert (entry.predictions, entry.unanswered, entry.median_error, entry.intervals) == (0, 1, None, 0)
 
 
@@ -55,16 +55,16 @@ def test_an_interval_without_an_upper_end_holds_what_lies_above_its_lower_end() 
     answers, tokens = crossed(1)
     entry = windows("r0", tokens[0], -0.5, 0.1)
     open_ended = Windows("r0", TARGET, entry.window_tokens, entry.predicted, entry.low, np.full(4, np.nan))
-    assert all(found.held == 1 for found in hindsight(answers, [open_ended], HORIZONS))
+    assert all(found.held == 1 for found in summarised(judged(answers, [open_ended], HORIZONS)))
 
 
 def test_only_windows_near_a_horizon_count_for_it() -> None:
     answers, tokens = crossed(1)
-    found = hindsight(answers, [windows("r0", tokens[0], 0.0, 0.1, horizons=(1.75, 1.27))], HORIZONS)
+    found = summarised(judged(answers, [windows("r0", tokens[0], 0.0, 0.1, horizons=(1.75, 1.27))], HORIZONS))
     assert [entry.horizon for entry in found] == [1.25]
 
 
 def test_targets_that_are_only_predicted_have_no_hindsight() -> None:
     answers = collect(Sweep("s", [make_run("r0", 4000, 1e5, targets=(TARGET,))]), None)
     assert answers.cells["r0", TARGET].status == "predicted"
-    assert hindsight(answers, [windows("r0", 1e6, 0.0, 0.1)], HORIZONS) == []
+    assert summarised(judged(answers, [windows("r0", 1e6, 0.0, 0.1)], HORIZONS)) == []

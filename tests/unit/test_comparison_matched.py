@@ -7,17 +7,18 @@ import pytest
 
 from tests.unit.test_comparison_fake_sweep import CONVENTIONS, make_run, planted_loss
 from tokenaxis.comparison.answers import collect
-from tokenaxis.comparison.curves import NOISE_INFLATION, read_curve, smoothed
+from tokenaxis.comparison.curves import Shares, read_curve
 from tokenaxis.comparison.matched import Difference, differences
 from tokenaxis.comparison.model import RunResult, Sweep
 from tokenaxis.comparison.tables import convention_table
+from tokenaxis.comparison.thinning import NOISE_INFLATION, smoothed
 
 
 def gaps(*runs: RunResult) -> list[Difference]:
     """Differences to the run `a`."""
     sweep = Sweep("s", list(runs))
     answers = collect(sweep, "a")
-    curves = {run.id: read_curve(run, len(runs), 0.1) for run in runs}
+    curves = {run.id: read_curve(run, Shares.among(len(runs)), 0.1) for run in runs}
     return differences(answers, curves, convention_table(list(runs), answers.targets), 0.9)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.test_comparison_fake_sweep import PARAMS, make_run
 from tokenaxis.comparison import Sweep, make
 from tokenaxis.comparison.answers import collect
-from tokenaxis.comparison.curves import read_curve
+from tokenaxis.comparison.curves import Shares, read_curve
 from tokenaxis.comparison.model import RunResult
 from tokenaxis.comparison.options import Options
 from tokenaxis.comparison.scaling import Scaling, scaling
@@ -56,7 +56,7 @@ def ladder() -> list[RunResult]:
 
 def scaled(runs: list[RunResult]) -> Scaling:
     sweep = Sweep("s", runs)
-    curves = {run.id: read_curve(run, len(runs), 0.1) for run in runs}
+    curves = {run.id: read_curve(run, Shares.among(len(runs)), 0.1) for run in runs}
     return scaling(sweep, collect(sweep, None), curves, Options.of(PARAMS))
 
 

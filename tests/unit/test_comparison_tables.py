@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.test_comparison_fake_sweep import CONVENTIONS, make_run, make_sweep
 from tokenaxis.comparison.answers import collect
-from tokenaxis.comparison.curves import read_curve
+from tokenaxis.comparison.curves import Shares, read_curve
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.comparison.tablefiles import csv_bytes, csv_text, parquet_bytes
 from tokenaxis.comparison.tables import Field, Table, build, warnings_of
@@ -18,7 +18,7 @@ HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
 
 
 def tables_of(sweep: Sweep) -> dict[str, Table]:
-    curves = {run.id: read_curve(run, len(sweep.runs), 0.1) for run in sweep.runs}
+    curves = {run.id: read_curve(run, Shares.among(len(sweep.runs)), 0.1) for run in sweep.runs}
     return build(sweep, collect(sweep, None), curves)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -82,8 +83,17 @@ class Answers:
 
     def ranking(self, target: float) -> list[Answer]:
         """Answers with a number of tokens, fewest tokens first; equal tokens: reached first, then by id."""
-        found = [cell for run in self.runs if (cell := self.cells.get((run, target))) and cell.answered]
-        return sorted(found, key=lambda cell: (cell.tokens, cell.status != "reached", cell.run))
+        return list(self._rankings.get(target, ()))
+
+    @functools.cached_property
+    def _rankings(self) -> dict[float, list[Answer]]:
+        found: dict[float, list[Answer]] = {}
+        for cell in self.cells.values():
+            if cell.answered:
+                found.setdefault(cell.target, []).append(cell)
+        for cells in found.values():
+            cells.sort(key=lambda cell: (cell.tokens, cell.status != "reached", cell.run))
+        return found
 
     def leading(self, target: float) -> list[Answer]:
         """The ranking among the runs whose target refers to the same loss: that of most answers, else val_loss."""
@@ -92,12 +102,12 @@ class Answers:
         most = max(groups, key=lambda loss: sum((cell.loss or "") == loss for cell in ranking), default="")
         return [cell for cell in ranking if (cell.loss or "") == most]
 
-    @property
+    @functools.cached_property
     def level(self) -> float:
         """Coverage of the intervals that the comparison computes itself: that of the answers, or 90% without any."""
         return next((cell.level for cell in self.cells.values() if cell.level is not None), 0.9)
 
-    @property
+    @functools.cached_property
     def mixed(self) -> bool:
         """Whether targets refer to the training loss in some runs and to the validation loss in others."""
         return len({cell.loss for cell in self.cells.values()}) > 1
@@ -107,7 +117,7 @@ class Answers:
         found = [self.cells[run, target].status for run in self.runs if (run, target) in self.cells]
         return {status: found.count(status) for status in STATUSES}
 
-    @property
+    @functools.cached_property
     def focus(self) -> float | None:
         """The target to look at first: the lowest loss among those that most runs have an answer for."""
         answered = {target: len(self.ranking(target)) for target in self.targets}
@@ -118,7 +128,7 @@ class Answers:
 def collect(sweep: Sweep, baseline: str | None) -> Answers:
     """Join the runs' answers and relate them to the baseline run (an id or a log's name; None: by rule)."""
     in_order = sorted(sweep.runs, key=lambda run: natural(run.id))
-    cells = {(run.id, cell.target): cell for run in in_order for cell in _answers_of(run)}
+    cells = {(run.id, cell.target): cell for run in in_order for cell in answers_of(run)}
     runs = tuple(run.id for run in in_order)
     targets = tuple(sorted({target for _, target in cells}, reverse=True))
     answers = Answers(runs, targets, cells, None, "")
@@ -130,7 +140,8 @@ def collect(sweep: Sweep, baseline: str | None) -> Answers:
     )
 
 
-def _answers_of(run: RunResult) -> list[Answer]:
+def answers_of(run: RunResult) -> list[Answer]:
+    """A run's answers by themselves: no ratio, no calibration."""
     verdicts = {entry["target"]: entry for entry in run.stability.get("verdicts") or []}
     return [
         _answer(run.id, run.fits.get("loss"), entry, verdicts.get(entry["target"], {}))

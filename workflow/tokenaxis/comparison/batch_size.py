@@ -33,8 +33,8 @@ class TradeOff:
 
     def only(self, runs: Collection[str]) -> TradeOff:
         """The same with the points of `runs`, and those that the fit rests on."""
-        used = set(self.used)
-        points = tuple(point for point in self.points if point in used or point.cell.run in runs)
+        used = {id(point) for point in self.used}
+        points = tuple(point for point in self.points if id(point) in used or point.cell.run in runs)
         return replace(self, points=points)
 
 

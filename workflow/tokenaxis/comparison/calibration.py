@@ -6,6 +6,8 @@ much as any other run's (pooled distribution functions, Dunn, Wasserman and Ramd
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -40,31 +42,34 @@ class Calibrated:
     calibration: str
 
 
-def with_calibration(answers: Answers, windows: list[Windows]) -> Answers:
-    """The same answers, each prediction with its calibrated interval beside the law's own."""
+def with_intervals(answers: Answers, found: Mapping[tuple[str, float], Calibrated]) -> Answers:
+    """The same answers with `found` beside the laws' own intervals."""
     cells = dict(answers.cells)
-    for key, fair in calibrated(answers, windows).items():
+    for key, fair in found.items():
         cells[key] = replace(
             cells[key], low_calibrated=fair.low, high_calibrated=fair.high, calibration=fair.calibration
         )
     return replace(answers, cells=cells)
 
 
-def calibrated(answers: Answers, windows: list[Windows]) -> dict[tuple[str, float], Calibrated]:
+def calibrated(answers: Answers, scores: Mapping[str, list[float]]) -> dict[tuple[str, float], Calibrated]:
     """(run, target) -> the calibrated interval, for every prediction that has an interval.
 
     A run is calibrated on the others only.
+
+    Args:
+        scores: of the runs that have any, see `scores_of`.
     """
-    scores = scores_of(answers, windows)
-    factors: dict[str, float | None] = {}
+    pooled = Pooled(scores)
+    factors: dict[tuple[str, float], float | None] = {}
     found: dict[tuple[str, float], Calibrated] = {}
     for key, cell in answers.cells.items():
         if cell.status != "predicted" or not cell.tokens or cell.low is None or cell.level is None:
             continue
-        others = {run: values for run, values in scores.items() if run != cell.run}
-        if cell.run not in factors:
-            factors[cell.run] = factor_of(others, cell.level)
-        found[key] = _applied(cell, cell.tokens, cell.low, factors[cell.run], others)
+        asked = (cell.run, cell.level)
+        if asked not in factors:
+            factors[asked] = pooled.factor(cell.level, without=cell.run)
+        found[key] = _applied(cell, cell.tokens, cell.low, factors[asked], *pooled.counts(without=cell.run))
     return found
 
 
@@ -102,23 +107,53 @@ def factor_of(scores: Mapping[str, list[float]], level: float) -> float | None:
 
     The smallest score at which the mean over R runs of their distribution functions is level (R + 1) / R, or all.
     """
-    runs = [sorted(values) for values in scores.values() if values]
-    if len(runs) < FEWEST_RUNS:
-        return None
-    wanted = min(level * (len(runs) + 1) / len(runs), 1.0)
-    pooled = sorted((value, 1.0 / (len(runs) * len(values))) for values in runs for value in values)
-    reached = 0.0
-    for value, weight in pooled:
-        reached += weight
-        if reached >= wanted - 1e-9:
-            return value
-    return pooled[-1][0]
+    return Pooled(scores).factor(level)
 
 
-def _applied(
-    cell: Answer, tokens: float, low: float, factor: float | None, others: Mapping[str, list[float]]
-) -> Calibrated:
-    runs, count = len(others), sum(map(len, others.values()))
+class Pooled:
+    """The scores of all runs in one order, from which each run's own can be taken out again without a new sort."""
+
+    def __init__(self, scores: Mapping[str, list[float]]):
+        entries = sorted((value, run) for run, values in scores.items() for value in values)
+        self.values = [value for value, _ in entries]
+        self.sizes = {run: len(values) for run, values in scores.items() if values}
+        self.places: dict[str, list[int]] = {}
+        for place, (_, run) in enumerate(entries):
+            self.places.setdefault(run, []).append(place)
+        #: sum over runs of their distribution functions
+        self.reached = list(itertools.accumulate(1.0 / self.sizes[run] for _, run in entries))
+
+    def counts(self, without: str) -> tuple[int, int]:
+        """(runs, scores), one run left out."""
+        own = self.sizes.get(without, 0)
+        return len(self.sizes) - (own > 0), len(self.values) - own
+
+    def factor(self, level: float, without: str | None = None) -> float | None:
+        """`factor_of` of all runs but one."""
+        own = self.places.get(without or "", [])
+        runs = len(self.sizes) - bool(own)
+        if runs < FEWEST_RUNS:
+            return None
+        wanted = runs * (min(level * (runs + 1) / runs, 1.0) - 1e-9)
+        passed = 0  # of the run's own scores: each is a step of 1 / len(own) that does not count
+        while True:
+            place = bisect.bisect_left(self.reached, wanted + passed / max(len(own), 1))
+            before = bisect.bisect_right(own, place)
+            if before <= passed:
+                return self.values[min(place, self._last(own))]
+            passed = before
+
+    def _last(self, own: list[int]) -> int:
+        """The last place that is not one of `own`."""
+        last = len(self.values) - 1
+        for place in reversed(own):
+            if place != last:
+                break
+            last -= 1
+        return last
+
+
+def _applied(cell: Answer, tokens: float, low: float, factor: float | None, runs: int, count: int) -> Calibrated:
     if factor is None:
         return _not(f"{runs} other runs have reached a target that they could predict, {FEWEST_RUNS} are needed")
     what = f"{count} earlier predictions of {runs} other runs"

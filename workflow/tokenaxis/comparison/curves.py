@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING
 
 from tokenaxis.columns import LOSSES
 from tokenaxis.comparison.model import RunResult
+from tokenaxis.comparison.thinning import MOST_SMOOTH, Track, changes, extremes, smoothed
 
 if TYPE_CHECKING:
     import numpy as np
 
-#: rows of the smoother's window at least, where the log has as many
-FEWEST_ROWS = 6
-#: losses of neighbouring rows go together (slow drifts): real logs' standard errors are this many times those of
-#: independent rows (measured on public logs)
-NOISE_INFLATION = 2.2
-#: points of a smoothed curve: at most (finer than a figure can show) and at least, and those of all runs together
-MOST_SMOOTH, FEWEST_SMOOTH, ALL_SMOOTH = 240, 60, 30_000
+#: points of a smoothed curve at least, and those of all runs together
+FEWEST_SMOOTH, ALL_SMOOTH = 60, 30_000
 #: points of all raw curves of a page together: bounds the page's size, whatever the number of runs
 RAW_POINTS = 50_000
 #: windows that are kept per run and target: at most, at least, and for one target of all runs together
@@ -27,13 +23,27 @@ MOST_KNOTS, FEWEST_KNOTS, ALL_KNOTS = 60, 12, 12_000
 
 
 @dataclass(frozen=True)
-class Track:
-    """A thinned series: float64 arrays of equal length, ascending in step; `sd` is the standard error of `value`."""
+class Shares:
+    """One run's share of what all runs of a comparison draw together.
 
-    tokens: np.ndarray
-    step: np.ndarray
-    value: np.ndarray
-    sd: np.ndarray | None = None
+    Attributes:
+        pixels: columns of a raw curve. points: of a smoothed one. knots: of a clock. windows: per target.
+    """
+
+    pixels: int
+    points: int
+    knots: int
+    windows: int
+
+    @classmethod
+    def among(cls, runs: int) -> Shares:
+        """The share of one of `runs` runs."""
+        return cls(
+            pixels=max(20, min(600, RAW_POINTS // (4 * max(runs, 1)))),
+            points=_share(runs, FEWEST_SMOOTH, MOST_SMOOTH, ALL_SMOOTH),
+            knots=_share(runs, FEWEST_KNOTS, MOST_KNOTS, ALL_KNOTS),
+            windows=_share(runs, FEWEST_WINDOWS, MOST_WINDOWS, ALL_WINDOWS),
+        )
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,8 @@ class Curve:
     Attributes:
         run: run id.
         loss_name: the loss that targets refer to ("train_loss" or "val_loss"), or None when the run has no loss.
-        raw: that loss as logged, in nats per token, thinned to the extremes of each pixel column.
+        raw: that loss as logged, in nats per token, thinned to the extremes of each pixel column; None where it is
+            not at hand.
         smooth: the same, smoothed (`smoothed`).
         lr: learning rate, thinned; None where it is not logged.
         batch: tokens per step where it changes.
@@ -55,7 +66,7 @@ class Curve:
 
     run: str
     loss_name: str | None
-    raw: Track
+    raw: Track | None
     smooth: Track
     lr: Track | None = None
     batch: Track | None = None
@@ -83,46 +94,41 @@ class Windows:
         return Windows(self.run, self.target, *(values[rows][::-1] for values in fields))
 
 
-def read_curve(run: RunResult, runs: int, half_width: float) -> Curve:
+def read_curve(run: RunResult, shares: Shares, half_width: float) -> Curve:
     """Load a run's token axis and keep what is drawn.
 
     Args:
-        runs: number of runs that share RAW_POINTS.
+        shares: how many points are kept.
         half_width: of the smoother's window, in ln(tokens).
     """
     import numpy as np
 
     columns = run.columns()
     step, tokens = columns["step"].astype(np.float64), columns["tokens"]
-    pixels = max(20, min(600, RAW_POINTS // (4 * max(runs, 1))))
-    points = _share(runs, FEWEST_SMOOTH, MOST_SMOOTH, ALL_SMOOTH)
-    knots = _share(runs, FEWEST_KNOTS, MOST_KNOTS, ALL_KNOTS)
     name = _loss_name(run, columns)
-    value = columns[name] if name else np.full(len(step), np.nan)
-    kept = np.isfinite(value)
-    raw = _track(tokens[kept], step[kept], value[kept], pixels)
+    series = _finite(columns[name] if name else np.full(len(step), np.nan), tokens, step)
     return Curve(
         run=run.id,
         loss_name=name,
-        raw=raw,
-        smooth=smoothed(tokens[kept], step[kept], value[kept], half_width, points),
-        lr=_optional(tokens, step, columns.get("lr"), max(10, pixels // 8)),
-        batch=_changes(tokens, step, columns["tokens_per_step"]),
+        raw=_track(*series, shares.pixels),
+        smooth=smoothed(*series, half_width, shares.points),
+        lr=_optional(tokens, step, columns.get("lr"), max(10, shares.pixels // 8)),
+        batch=changes(tokens, step, columns["tokens_per_step"]),
         attempt_starts=_attempt_starts(tokens, columns["attempt"]),
-        hours=_hours(tokens, step, columns.get("elapsed_s"), columns["attempt"], knots),
+        hours=_hours(tokens, step, columns.get("elapsed_s"), columns["attempt"], shares.knots),
         last={key: last for key in LOSSES if (last := _last(columns.get(key))) is not None},
         rows=len(step),
     )
 
 
-def read_windows(run: RunResult, runs: int) -> list[Windows]:
-    """The run's stability sweep, a `Windows` per target, evenly thinned; `runs` as in `read_curve`."""
+def read_windows(run: RunResult, shares: Shares) -> list[Windows]:
+    """The run's stability sweep, a `Windows` per target, evenly thinned."""
     import numpy as np
 
     table = run.stability_table()
     if not table or not len(table.get("target", ())):
         return []
-    most = _share(runs, FEWEST_WINDOWS, MOST_WINDOWS, ALL_WINDOWS)
+    most = shares.windows
     fields = ("window_tokens", "predicted_tokens", "low", "high")
     found = []
     for target in np.unique(table["target"]):
@@ -177,92 +183,16 @@ def _track(tokens: np.ndarray, step: np.ndarray, value: np.ndarray, pixels: int)
 
 
 def _optional(tokens: np.ndarray, step: np.ndarray, value: np.ndarray | None, pixels: int) -> Track | None:
+    series = None if value is None else _finite(value, tokens, step)
+    return None if series is None or not len(series[0]) else _track(*series, pixels)
+
+
+def _finite(value: np.ndarray, tokens: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(tokens, step, value) of the rows that have a value."""
     import numpy as np
 
-    if value is None or not (kept := np.isfinite(value)).any():
-        return None
-    return _track(tokens[kept], step[kept], value[kept], pixels)
-
-
-def extremes(tokens: np.ndarray, value: np.ndarray, pixels: int) -> np.ndarray:
-    """Ascending row numbers (at most 4 x pixels + 2) that draw the same picture as all rows do.
-
-    The lowest and the highest value of each of `pixels` columns are kept, with columns even in ln(tokens) and again
-    with columns even in tokens, so that neither a logarithmic nor a linear axis hides a spike; also the ends.
-    """
-    import numpy as np
-
-    rows = len(tokens)
-    if rows <= 4 * pixels:
-        return np.arange(rows)
-    positive = np.maximum(tokens, max(tokens[-1] * 1e-6, 1e-300))  # a first row at 0 tokens has no logarithm
-    chosen = [np.array([0, rows - 1])]
-    for axis in (np.log(positive), tokens):
-        edges = np.linspace(axis[0], axis[-1], pixels + 1)[1:-1]
-        column = np.searchsorted(edges, axis, side="right")
-        order = np.lexsort((value, column))  # within a column ascending in value
-        ends = np.flatnonzero(np.diff(column[order])) if rows else np.array([], int)
-        chosen += [order[np.concatenate(([0], ends + 1))], order[np.concatenate((ends, [rows - 1]))]]
-    return np.unique(np.concatenate(chosen))
-
-
-def smoothed(
-    tokens: np.ndarray, step: np.ndarray, value: np.ndarray, half_width: float, points: int = MOST_SMOOTH
-) -> Track:
-    """A straight line in ln(tokens) fitted to the rows within ±`half_width`, at `points` even places.
-
-    Local linear regression with a flat window (Cleveland 1979 without robustness): no start-up bias and no lag, unlike
-    an exponential average. For the eye and for losses at equal tokens; crossings come from the fits stage.
-
-    Args:
-        tokens: float64 (rows,), non-decreasing. step: float64 (rows,). value: float64 (rows,), finite.
-    """
-    import numpy as np
-
-    positive = tokens > 0
-    tokens, step, value = tokens[positive], step[positive], value[positive]
-    if len(tokens) < 2 or tokens[-1] <= tokens[0]:
-        return Track(tokens, step, value)
-    axis = np.log(tokens)
-    centres = np.linspace(axis[0], axis[-1], points) if len(axis) > points else axis
-    first = np.searchsorted(axis, centres - half_width, side="left")
-    last = np.searchsorted(axis, centres + half_width, side="right")
-    nearest = np.searchsorted(axis, centres)  # where rows are far apart the window widens to FEWEST_ROWS of them
-    first = np.maximum(0, np.minimum(first, nearest - FEWEST_ROWS // 2))
-    last = np.minimum(len(axis), np.maximum(last, first + FEWEST_ROWS))
-    origin = axis.mean()  # sums of squares about a far origin would cancel
-    offset = axis - origin
-
-    def window_sum(terms: np.ndarray) -> np.ndarray:
-        total = np.concatenate(([0.0], np.cumsum(terms)))
-        return total[last] - total[first]
-
-    rows = (last - first).astype(np.float64)
-    mean_axis, mean_value = window_sum(offset) / rows, window_sum(value) / rows
-    spread = window_sum(offset**2) / rows - mean_axis**2
-    covariance = window_sum(offset * value) / rows - mean_axis * mean_value
-    wide = spread > 1e-8  # narrower than that (all rows at one place), the mean is all there is
-    slope = np.where(wide, covariance / np.where(wide, spread, 1.0), 0.0)
-    shown = mean_value + slope * (centres - origin - mean_axis)
-    squares = window_sum(value**2) / rows - mean_value**2 - slope * covariance
-    noise = np.maximum(squares, 0.0) * rows / np.maximum(rows - 2, 1)
-    leverage = 1 / rows + np.where(
-        wide, (centres - origin - mean_axis) ** 2 / (rows * np.where(wide, spread, 1.0)), 0.0
-    )
-    sd = NOISE_INFLATION * np.sqrt(noise * leverage)
-    return Track(np.exp(centres), np.interp(centres, axis, step), shown, sd)
-
-
-def _changes(tokens: np.ndarray, step: np.ndarray, value: np.ndarray) -> Track:
-    """The rows at which a piecewise constant value changes, and the last row; at most 400 of them."""
-    import numpy as np
-
-    if not len(value):
-        return Track(tokens, step, value)
-    rows = np.unique(np.concatenate(([0], np.flatnonzero(np.diff(value)) + 1, [len(value) - 1])))
-    if len(rows) > 400:
-        rows = rows[extremes(tokens[rows], value[rows], 100)]
-    return Track(tokens[rows], step[rows], value[rows])
+    kept = np.isfinite(value)
+    return (tokens, step, value) if kept.all() else (tokens[kept], step[kept], value[kept])
 
 
 def _attempt_starts(tokens: np.ndarray, attempt: np.ndarray) -> tuple[float, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,32 +21,67 @@ class Folder:
         self.hashes: dict[str, str] = {}
 
     def write(self, name: str, content: bytes) -> None:
-        """Write the file `name` (relative, with slashes)."""
-        write(self.path / name, content)
-        self.hashes[name] = hashlib.sha256(content).hexdigest()
+        """Write the file `name` (relative, with slashes); one that is there with this content keeps its times."""
+        self.write_parts(name, [content])
+
+    def write_parts(self, name: str, parts: Iterable[bytes]) -> None:
+        """The same for content that comes in pieces, which are written as they come."""
+        self.hashes[name] = write_parts(self.path / name, parts)
+
+    def keep(self, name: str, expected: str) -> bytes | None:
+        """The content of a file that is there as it was written (its sha256), which then counts as written."""
+        content = _read(self.path / name)
+        if content is None or hashlib.sha256(content).hexdigest() != expected:
+            return None
+        self.hashes[name] = expected
+        return content
 
 
 def intact(folder: Path, hashes: dict[str, str]) -> bool:
     """Whether every file is there as it was written."""
-    for name, expected in hashes.items():
-        try:
-            content = (folder / name).read_bytes()
-        except OSError:
-            return False
-        if hashlib.sha256(content).hexdigest() != expected:
-            return False
-    return True
+    return all(_size(folder / name) is not None and _sha256(folder / name) == known for name, known in hashes.items())
 
 
 def write(path: Path, content: bytes) -> None:
-    """Replace `path` in one step, so that no reader ever sees half a file."""
+    """Replace `path` in one step, so that no reader ever sees half a file, unless it holds `content` already."""
+    write_parts(path, [content])
+
+
+def write_parts(path: Path, parts: Iterable[bytes]) -> str:
+    """`write` of the pieces one behind the other. -> sha256 of the whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    total, size = hashlib.sha256(), 0
     try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
+        with open(temporary, "wb") as file:
+            for part in parts:
+                file.write(part)
+                total.update(part)
+                size += len(part)
+        if _size(path) != size or _sha256(path) != total.hexdigest():
+            os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+    return total.hexdigest()
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def json_bytes(data: dict[str, Any]) -> bytes:

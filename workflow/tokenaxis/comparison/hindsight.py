@@ -13,6 +13,10 @@ from tokenaxis.comparison.curves import Windows
 NEAR = 0.08
 
 
+#: horizon -> rows of (true tokens, predicted, low, high)
+Judged = dict[float, list[tuple[float, float, float, float]]]
+
+
 @dataclass(frozen=True)
 class Hindsight:
     """Predictions at one horizon, at most one per run and target.
@@ -34,12 +38,13 @@ class Hindsight:
     intervals: int
 
 
-def hindsight(answers: Answers, windows: list[Windows], horizons: Sequence[float]) -> list[Hindsight]:
-    """A row for each of `horizons` (tokens to the target over tokens seen) that any run and target can be asked about.
+def judged(answers: Answers, windows: Sequence[Windows], horizons: Sequence[float]) -> Judged:
+    """Horizon (tokens to the target over tokens seen) -> what every run and target that can be asked about it said.
 
-    The crossing itself is taken as the truth, which has an interval of its own: small errors are partly its.
+    NaN where there was no answer, or no bound. The crossing itself is taken as the truth, which has an interval of its
+    own: small errors are partly its.
     """
-    found: dict[float, list[tuple[float, float, float, float]]] = {horizon: [] for horizon in horizons}
+    found: Judged = {horizon: [] for horizon in horizons}
     for entry in windows:
         cell = answers.cells.get((entry.run, entry.target))
         if cell is None or cell.status != "reached" or not cell.tokens:
@@ -49,6 +54,11 @@ def hindsight(answers: Answers, windows: list[Windows], horizons: Sequence[float
             if row is not None:
                 answer = (float(entry.predicted[row]), float(entry.low[row]), float(entry.high[row]))
                 found[horizon].append((cell.tokens, *answer))
+    return found
+
+
+def summarised(found: Judged) -> list[Hindsight]:
+    """A row for each horizon that there is anything about."""
     return [_summarised(horizon, rows) for horizon, rows in found.items() if rows]
 
 

@@ -2,45 +2,55 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tokenaxis.comparison import derived_tables, files, papers
 from tokenaxis.comparison.answers import Answers, collect
-from tokenaxis.comparison.batch_size import TradeOff, trade_offs
-from tokenaxis.comparison.calibration import with_calibration
-from tokenaxis.comparison.curves import Curve, Windows, read_curve, read_windows
-from tokenaxis.comparison.figures import batch_size, conventions, loss, stability, style, targets, tracks
-from tokenaxis.comparison.figures import scaling as scaling_figure
+from tokenaxis.comparison.batch_size import trade_offs
+from tokenaxis.comparison.calibration import calibrated, with_intervals
+from tokenaxis.comparison.curves import Shares
+from tokenaxis.comparison.digest import Digest, Recipe
+from tokenaxis.comparison.drawing import Drawn, draw_all, highlighted
+from tokenaxis.comparison.figures import style
 from tokenaxis.comparison.headlines import sentences
-from tokenaxis.comparison.hindsight import hindsight
+from tokenaxis.comparison.hindsight import Hindsight, summarised
+from tokenaxis.comparison.keeping import Keeper
 from tokenaxis.comparison.matched import differences
-from tokenaxis.comparison.model import Sweep
+from tokenaxis.comparison.model import Source, Sweep
 from tokenaxis.comparison.options import Options
-from tokenaxis.comparison.plotdata import plot_tables
-from tokenaxis.comparison.quantities import plural
-from tokenaxis.comparison.scaling import Scaling, scaling
-from tokenaxis.comparison.summary import metrics, summarise
+from tokenaxis.comparison.page import run_details
+from tokenaxis.comparison.page.chart_data import page_shares
+from tokenaxis.comparison.plotdata import LOSS_FIELDS, PREDICTION_FIELDS, header
+from tokenaxis.comparison.quantities import natural
+from tokenaxis.comparison.scaling import scaling
+from tokenaxis.comparison.shelf import FIGURES, Shelf
+from tokenaxis.comparison.summary import metrics, summarise, summary_bytes
 from tokenaxis.comparison.tablefiles import csv_bytes, parquet_bytes
-from tokenaxis.comparison.tables import Table, build, in_order
+from tokenaxis.comparison.tables import Table, build
 
 
-def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint: str) -> dict[str, Any]:
-    """See `tokenaxis.comparison.make`."""
+def make_comparison(
+    sweep: Sweep, sources: Sequence[Source], params: dict[str, Any], out: Path, fingerprint: str, shelf: Shelf
+) -> dict[str, Any]:
+    """See `tokenaxis.comparison.make`; the runs of `sweep` are read from `sources`, or from `shelf`."""
     from tokenaxis.comparison.page.render import Material, render
 
     options = Options.of(params)
+    digests = sorted(
+        shelf.digests(sources, _recipe(len(sources), options)), key=lambda digest: natural(digest.result.id)
+    )
+    sweep = replace(sweep, runs=[digest.result for digest in digests])
+    curves = {digest.result.id: digest.curve for digest in digests}
     answers = collect(sweep, options.baseline)
-    curves: dict[str, Curve] = {}
-    windows: list[Windows] = []
-    for run in in_order(sweep.runs):
-        curves[run.id] = read_curve(run, len(sweep.runs), options.smooth_half_width)
-        windows += read_windows(run, len(sweep.runs))
-    answers = with_calibration(answers, windows)
+    scores = {digest.result.id: digest.scores for digest in digests if digest.scores}
+    answers = with_intervals(answers, calibrated(answers, scores))
     tables = build(sweep, answers, curves)
     found = trade_offs(sweep, answers, options.batch_size_horizon)
-    past = hindsight(answers, windows, options.hindsight_horizons)
+    past = _pooled(digests, options.hindsight_horizons)
     gaps = differences(answers, curves, tables["conventions"], answers.level)
     law = scaling(sweep, answers, curves, options)
     headlines = sentences(sweep, answers, tables["conventions"], found, past, law, options.headline_targets)
@@ -48,21 +58,20 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
     tables |= derived_tables.build(gaps, past, found, law)
     folder = files.Folder(out)
     _write_tables(folder, tables, answers)
-    for table in plot_tables(curves.values(), windows):
-        folder.write(f"plots/{table.name}.csv", csv_bytes(table))
-    kinds = options.figures
+    for name, fields, part in (("loss", LOSS_FIELDS, "losses"), ("stability", PREDICTION_FIELDS, "predictions")):
+        lines = (shelf.part(run, part) for run in answers.runs)
+        folder.write_parts(f"plots/{name}.csv", itertools.chain([header(fields)], lines))
     palette = style.Palette(highlighted(answers))
-    with style.drawing_style():
-        drawings = draw_all(answers, palette, curves, windows, tables["conventions"], found, law)
-        inline = {drawing.name: _save(drawing, folder, kinds) for drawing in drawings}
-    written = {f"{drawing.name}.{kind}" for drawing in drawings for kind in kinds}
+    keeper = Keeper(shelf.folder and shelf.folder / FIGURES, shelf.code, options.figures)
+    drawings = draw_all(Drawn(answers, palette, curves, shelf, tables["conventions"], found, law), keeper, folder)
+    written = {f"{drawing.name}.{kind}" for drawing in drawings for kind in options.figures}
     files.remove_stale_figures(out / "figures", written)
     material = Material(
         sweep=sweep,
         answers=answers,
         palette=palette,
         curves=curves,
-        windows=windows,
+        shelf=shelf,
         tables=tables,
         trade_offs=found,
         hindsight=past,
@@ -71,72 +80,41 @@ def make_comparison(sweep: Sweep, params: dict[str, Any], out: Path, fingerprint
         min_runs=options.min_runs_per_target,
         headlines=headlines,
         drawings=drawings,
-        inline=inline,
-        figure_kinds=kinds,
+        figure_kinds=options.figures,
     )
     folder.write("metrics.json", files.json_bytes(metrics(summary)))
-    folder.write("index.html", render(material).encode("utf-8"))
+    folder.write_parts("index.html", render(material))
     summary["files"] = folder.hashes
-    files.write(out / "summary.json", files.json_bytes(summary))  # last: whoever sees it may trust the rest
+    files.write(out / "summary.json", summary_bytes(summary))  # last: whoever sees it may trust the rest
+    keeper.save()
     return summary
+
+
+def _recipe(runs: int, options: Options) -> Recipe:
+    return Recipe(
+        options.smooth_half_width,
+        options.hindsight_horizons,
+        Shares.among(runs),
+        page_shares(runs),
+        with_facts=runs <= run_details.MOST_WITH_FACTS,
+    )
+
+
+def _pooled(digests: Sequence[Digest], horizons: Sequence[float]) -> list[Hindsight]:
+    return summarised({horizon: [row for digest in digests for row in digest.judged[horizon]] for horizon in horizons})
 
 
 def _write_tables(folder: files.Folder, tables: dict[str, Table], answers: Answers) -> None:
     """Each table as csv, parquet, Markdown and LaTeX; for papers the targets are a matrix of runs and targets."""
     for name, table in tables.items():
-        folder.write(f"{name}.csv", csv_bytes(table))
-        folder.write(f"{name}.parquet", parquet_bytes(table))
-        matrix = name == "targets"
-        folder.write(f"{name}.md", papers.markdown(answers) if matrix else papers.table_markdown(table))
-        folder.write(f"{name}.tex", papers.latex(answers) if matrix else papers.table_latex(table))
-
-
-def highlighted(answers: Answers) -> list[str]:
-    """Runs in the order in which they deserve a colour: the baseline, the first at each target, then by rank."""
-    order = [answers.baseline] if answers.baseline else []
-    rankings = [[cell.run for cell in answers.ranking(target)] for target in reversed(answers.targets)]
-    for place in range(max((len(ranking) for ranking in rankings), default=0)):
-        order += [ranking[place] for ranking in rankings if place < len(ranking)]
-    return list(dict.fromkeys([*order, *answers.runs]))
-
-
-def draw_all(
-    answers: Answers,
-    palette: style.Palette,
-    curves: dict[str, Curve],
-    windows: list[Windows],
-    convention_table: Table,
-    found: list[TradeOff],
-    law: Scaling,
-) -> list[style.Drawing]:
-    """Every figure that there is data for, in the page's order."""
-    shown = style.shown_runs(answers.runs, palette)
-    some = answers.only(shown)
-    left = len(answers.runs) - len(shown)
-    thin = [entry.only(shown) for entry in found]
-    drawn = (
-        _partly(loss.draw(some, curves, palette), left),
-        targets.draw(answers, palette),
-        _partly(stability.draw(some, [entry for entry in windows if entry.run in shown], palette), left),
-        _partly(batch_size.draw(thin), left),
-        scaling_figure.draw(law),
-        _partly(tracks.draw({run: curves[run] for run in some.runs}, palette), left),
-        conventions.draw(convention_table, answers.focus),
-    )
-    return [drawing for drawing in drawn if drawing is not None]
-
-
-def _partly(drawing: style.Drawing | None, left: int) -> style.Drawing | None:
-    if drawing is None or not left:
-        return drawing
-    more = f" {plural(left, 'run')} that would be grey are left out of the static figure; the tables have all."
-    return replace(drawing, caption=drawing.caption + more)
-
-
-def _save(drawing: style.Drawing, folder: files.Folder, kinds: tuple[str, ...]) -> bytes:
-    """Write the figure in each of `kinds` and return it as svg for the page."""
-    svg = style.rendered(drawing.figure, "svg")
-    for kind in kinds:
-        content = svg if kind == "svg" else style.rendered(drawing.figure, kind)
-        folder.write(f"figures/{drawing.name}.{kind}", content)
-    return svg
+        columns = table.columns()
+        folder.write(f"{name}.csv", csv_bytes(table, columns))
+        folder.write(f"{name}.parquet", parquet_bytes(table, columns))
+        if name == "targets":
+            rows = papers.matrix(answers)
+            folder.write(f"{name}.md", papers.markdown(answers, rows))
+            folder.write(f"{name}.tex", papers.latex(answers, rows))
+        else:
+            found = papers.shown(table, columns)
+            folder.write(f"{name}.md", papers.table_markdown(table, found))
+            folder.write(f"{name}.tex", papers.table_latex(table, found))

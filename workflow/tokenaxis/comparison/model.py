@@ -35,6 +35,22 @@ class RunResult:
 
 
 @dataclass(frozen=True)
+class Source:
+    """A run of which it is known where its artifacts are, and what they are.
+
+    Attributes:
+        id, name: as in RunResult.
+        key: changes whenever an artifact does; None: not known, so nothing can be kept for the next time.
+        load: reads the artifacts.
+    """
+
+    id: str
+    name: str
+    key: str | None
+    load: Callable[[], RunResult]
+
+
+@dataclass(frozen=True)
 class Sweep:
     """A sweep and what became of each of its files.
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tokenaxis.comparison.curves import Curve, Windows
-from tokenaxis.comparison.tables import Field, Table
+from tokenaxis.comparison.rounding import texts
+from tokenaxis.comparison.tablefiles import csv_field, csv_text
+from tokenaxis.comparison.tables import Field
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: digits of a value: a hundred times finer than a pixel
 DIGITS = 6
@@ -25,23 +30,29 @@ PREDICTION_FIELDS = (
 )
 
 
-def plot_tables(curves: Iterable[Curve], windows: Iterable[Windows]) -> tuple[Table, Table]:
-    """(smoothed curves, a row per point; predictions, a row per run, target and window)."""
-    losses = [
-        row for curve in curves for row in _rows(LOSS_FIELDS, [curve.run], curve.smooth.tokens, curve.smooth.value)
-    ]
-    predictions = [
-        row
-        for entry in windows
-        for row in _rows(
-            PREDICTION_FIELDS, [entry.run, entry.target], entry.window_tokens, entry.predicted, entry.low, entry.high
-        )
-    ]
-    return Table("loss", LOSS_FIELDS, losses), Table("stability", PREDICTION_FIELDS, predictions)
+def loss_lines(curve: Curve) -> bytes:
+    """The rows of plots/loss.csv that are this run's: its smoothed curve."""
+    return _lines([csv_field(curve.run)], [curve.smooth.tokens, curve.smooth.value])
 
 
-def _rows(fields: tuple[Field, ...], fixed: list[Any], *columns: Any) -> Iterator[dict[str, Any]]:
-    names = [field.name for field in fields]
-    for values in zip(*columns, strict=True):
-        rounded = (float(f"{value:.{DIGITS}g}") for value in values)  # nan stays nan, and is written as a blank
-        yield dict(zip(names, [*fixed, *rounded], strict=True))
+def prediction_lines(windows: Sequence[Windows]) -> bytes:
+    """The rows of plots/stability.csv that are a run's: one per target and window."""
+    heads = [f"{csv_field(entry.run)},{entry.target!r}" for entry in windows]
+    columns = (values for entry in windows for values in (entry.window_tokens, entry.predicted, entry.low, entry.high))
+    return _lines(heads, list(columns))
+
+
+def header(fields: tuple[Field, ...]) -> bytes:
+    """The first line."""
+    return ",".join(csv_text(field.name) for field in fields).encode() + b"\n"
+
+
+def _lines(heads: list[str], columns: list[np.ndarray]) -> bytes:
+    """For each of `heads`, a line per row of its share of `columns`: it, then the values, blank where there is none."""
+    found = texts(columns, DIGITS)
+    each = len(columns) // max(len(heads), 1)
+    lines = []
+    for place, head in enumerate(heads):
+        own = found[place * each : (place + 1) * each]
+        lines += [f"{head},{','.join(row)}\n" for row in zip(*own, strict=True)]
+    return "".join(lines).encode("utf-8")

@@ -147,7 +147,8 @@ def _points(sweep: Sweep, curves: dict[str, Curve], size_fact: str) -> list[Scal
     )
     ends = [lr["last"] / lr["peak"] for run in chosen if (lr := _decaying(run))]
     finished = min(ends, default=0.0) + LR_NEAR_END
-    return [_point(run, curves[run.id], size_fact, chosen, finished) for run in runs]
+    alike = {run.id for run in chosen}
+    return [_point(run, curves[run.id], size_fact, alike, finished) for run in runs]
 
 
 def _kind(run: RunResult, curve: Curve) -> tuple[Any, ...]:
@@ -159,7 +160,7 @@ def _decaying(run: RunResult) -> dict[str, Any] | None:
     return lr if lr.get("constant_after_warmup") is False and lr.get("peak") and lr.get("last") is not None else None
 
 
-def _point(run: RunResult, curve: Curve, size_fact: str, chosen: list[RunResult], finished: float) -> ScalingPoint:
+def _point(run: RunResult, curve: Curve, size_fact: str, alike: set[str], finished: float) -> ScalingPoint:
     n_params = _size(run, size_fact)
     if not len(curve.smooth.tokens):
         return ScalingPoint(run.id, n_params, None, None, "no loss")
@@ -168,7 +169,7 @@ def _point(run: RunResult, curve: Curve, size_fact: str, chosen: list[RunResult]
     verdicts = {entry.get("verdict") for entry in run.stability.get("verdicts") or []}
     if n_params is None:
         reason = "its number of parameters is not known"
-    elif all(run is not other for other in chosen):
+    elif run.id not in alike:
         reason = "another loss or another kind of schedule than the runs of the fit"
     elif "DIVERGED" in verdicts:
         reason = "it diverged"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from tokenaxis.comparison.answers import Answer, Answers
+from tokenaxis.comparison.files import json_bytes
 from tokenaxis.comparison.hindsight import Hindsight
 from tokenaxis.comparison.model import Sweep
 from tokenaxis.comparison.quantities import elided, natural, plural, short
@@ -60,6 +62,26 @@ def summarise(
         "notices": [notice.as_dict() for notice in answers.notices],
         "min_runs_per_target": min_runs,
     }
+
+
+def summary_bytes(summary: dict[str, Any]) -> bytes:
+    """summary.json, as `files.json_bytes` would write it: json has no quick way to indent, and cells are its bulk."""
+    place = "\0cells\0"
+    head, _, rest = json_bytes(summary | {"cells": place}).decode("ascii").partition(json.dumps(place))
+    runs = []
+    for run in sorted(summary["cells"]):
+        cells = summary["cells"][run]
+        shown = [f"{json.dumps(target)}: {{\n{_members(cells[target], 8)}\n      }}" for target in sorted(cells)]
+        text = ",\n      ".join(shown)
+        runs.append(f"{json.dumps(run)}: " + (f"{{\n      {text}\n    }}" if shown else "{}"))
+    text = ",\n    ".join(runs)
+    return (head + (f"{{\n    {text}\n  }}" if runs else "{}") + rest).encode("ascii")
+
+
+def _members(cell: dict[str, Any], indent: int) -> str:
+    """Names and plain values, one a line."""
+    space = " " * indent
+    return space + json.dumps(cell, sort_keys=True, allow_nan=False, separators=(",\n" + space, ": "))[1:-1]
 
 
 def metrics(summary: dict[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,10 @@ class Table:
     fields: tuple[Field, ...]
     rows: list[dict[str, Any]]
 
+    def columns(self) -> list[list[Any]]:
+        """The values field by field."""
+        return [[row[field.name] for row in self.rows] for field in self.fields]
+
 
 TARGET_FIELDS = (
     Field("run", "text", "run id"),
@@ -109,7 +113,7 @@ def build(sweep: Sweep, answers: Answers, curves: dict[str, Curve]) -> dict[str,
     tables = (
         Table("targets", TARGET_FIELDS, list(_target_rows(answers, curves))),
         convention_table(runs, answers.targets),
-        Table("runs", RUN_FIELDS, [_run_row(run, curves[run.id]) for run in runs]),
+        Table("runs", RUN_FIELDS, [run_row(run, curves[run.id]) for run in runs]),
         Table(
             "refused",
             REFUSED_FIELDS,
@@ -179,7 +183,8 @@ def batch_stages(run: RunResult) -> list[dict[str, Any]]:
     return (run.axis_meta.get("batch") or {}).get("stages") or []
 
 
-def _run_row(run: RunResult, curve: Curve) -> dict[str, Any]:
+def run_row(run: RunResult, curve: Curve) -> dict[str, Any]:
+    """The run's row of the table of runs."""
     meta, fits = run.axis_meta, run.fits
     rows, attempts, stages = meta.get("rows") or {}, meta.get("attempts") or [], batch_stages(run)
     observed, fit = fits.get("observed") or {}, fits.get("fit") or {}

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tokenaxis
 from tokenaxis import store
+from tokenaxis.columns import LOSSES
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline import fingerprints
 from tokenaxis.pipeline.ledger import Ledger, record
 from tokenaxis.pipeline.runner import REFUSED
 from tokenaxis.pipeline.spec import PER_RUN, STAGES
+from tokenaxis.pipeline.work import ENGINE
 
 if TYPE_CHECKING:
-    from tokenaxis.comparison.model import RunResult
+    from tokenaxis.comparison.model import RunResult, Source
     from tokenaxis.pipeline.work import Work
 
 #: written last; carries the fingerprint of the whole folder
 SUMMARY = "summary.json"
+#: folder of the engines' state with what is known of each run
+DIGESTS = "digests"
+#: (stage, ending) of the artifacts of a run that the comparison reads
+READ = (
+    ("token_axis", "parquet"),
+    ("fits", "json"),
+    ("stability", "parquet"),
+    ("stability", "json"),
+    ("conventions", "json"),
+)
+#: columns that it reads of them
+AXIS_COLUMNS = ("step", "tokens", "tokens_per_step", "attempt", *LOSSES, "lr", "elapsed_s")
+STABILITY_COLUMNS = ("target", "window_tokens", "predicted_tokens", "low", "high")
 
 
 def update(work: Work) -> bool:
@@ -66,10 +82,23 @@ def _make(
     from tokenaxis import comparison
     from tokenaxis.comparison.model import Sweep
 
-    results = [_result(work, run) for run in work.runs if run["id"] in made_of]
-    sweep = Sweep(work.sweep, results, refused, passed_over, _shown_parameters(work), tokenaxis.__version__)
+    sources = [_source(work, run, made_of[run["id"]]) for run in work.runs if run["id"] in made_of]
+    sweep = Sweep(work.sweep, [], refused, passed_over, _shown_parameters(work), tokenaxis.__version__)
     (folder / SUMMARY).unlink(missing_ok=True)  # until it is there again, the folder counts as unfinished
-    comparison.make(sweep, work.params["comparison"], folder, fingerprint)
+    gc.disable()  # nothing here is garbage in a circle, apart from figures: looking for it is a tenth of the time
+    try:
+        comparison.make(
+            sweep,
+            work.params["comparison"],
+            folder,
+            fingerprint,
+            sources=sources,
+            digests=work.results / ENGINE / DIGESTS,
+            code=fingerprints.code_digest("comparison"),
+        )
+    finally:
+        gc.freeze()  # else the first search goes through all that there is once more
+        gc.enable()
 
 
 def _shown_parameters(work: Work) -> dict[str, Any]:
@@ -133,23 +162,36 @@ def _passport_fingerprints(work: Work) -> dict[str, str]:
     return {run_id: fingerprint for run_id, fingerprint in found.items() if fingerprint}
 
 
-def _result(work: Work, run: dict[str, Any]) -> RunResult:
+def _source(work: Work, run: dict[str, Any], fingerprint: str) -> Source:
+    """Where the run's artifacts are. The key names what they were made from, and how the files themselves look: one
+    that was edited or repaired without a new fingerprint is read again."""
+    from tokenaxis.comparison.model import Source
+
+    paths = {artifact: f"{work.results}/{artifact[0]}/{run['id']}.{artifact[1]}" for artifact in READ}
+    stamps = [_stamp(path) for path in paths.values()]
+    return Source(run["id"], run["name"], f"{fingerprint} {stamps}", functools.partial(_result, run, paths))
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def _result(run: dict[str, Any], paths: dict[tuple[str, str], str]) -> RunResult:
     from tokenaxis.comparison.model import RunResult
 
-    def path(stage: str, suffix: str) -> Path:
-        return work.results / stage / f"{run['id']}.{suffix}"
-
-    def columns(file: Path) -> dict[str, Any]:
-        return store.read_parquet(file)[0]
-
+    columns, meta = store.read_parquet(Path(paths["token_axis", "parquet"]), AXIS_COLUMNS)
+    windows = Path(paths["stability", "parquet"])
     return RunResult(
         id=run["id"],
         name=run["name"],
-        axis_meta=store.read_parquet_meta(path("token_axis", "parquet")),
-        columns=functools.partial(columns, path("token_axis", "parquet")),
-        fits=store.read_json(path("fits", "json")),
-        stability=store.read_json(path("stability", "json")),
-        stability_table=functools.partial(columns, path("stability", "parquet")),
-        conventions=store.read_json(path("conventions", "json")),
-        passport=store.read_json(path("passports", "json")),
+        axis_meta=meta,
+        columns=lambda: columns,
+        fits=store.read_json(Path(paths["fits", "json"])),
+        stability=store.read_json(Path(paths["stability", "json"])),
+        stability_table=lambda: store.read_parquet(windows, STABILITY_COLUMNS)[0],
+        conventions=store.read_json(Path(paths["conventions", "json"])),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tokenaxis.comparison.figures.style import GRID, MARKERS, SERIES, Drawing, legend, log_ticks, new_figure, shown_name
@@ -18,24 +19,39 @@ MOST_ROWS = 40
 LAST_SHOWN = 100.0
 
 
-def draw(table: Table, target: float | None) -> Drawing | None:
-    """Dots per convention, a row per run, fewest FLOP first; FLOP per token where no run has FLOP to `target`."""
+@dataclass(frozen=True)
+class Shown:
+    """FLOP by run and convention of the runs of the figure, fewest first; `more` runs are in the table alone."""
+
+    runs: dict[str, dict[str, float]]
+    what: str
+    more: int
+
+
+def shown(table: Table, target: float | None) -> Shown:
+    """FLOP to `target` of the runs that need least; FLOP per token where no run has any to it."""
     to_target = flops_field(target) if target is not None else ""
     key = to_target if any(row.get(to_target) for row in table.rows) else "flops_per_token"
     runs: dict[str, dict[str, float]] = {}
     for row in table.rows:
         if row.get(key):
             runs.setdefault(row["run"], {})[row["convention"]] = row[key]
-    if not runs:
-        return None
     order = sorted(runs, key=lambda run: (min(runs[run].values()), run))[:MOST_ROWS]
     order = [run for run in order if min(runs[run].values()) <= LAST_SHOWN * min(runs[order[0]].values())]
-    names = sorted({name for run in order for name in runs[run]})
     what = "FLOP per token" if key == "flops_per_token" else f"FLOP until {target_text(target or 0)} nats per token"
-    figure = _drawn(runs, order, names, what)
+    return Shown({run: runs[run] for run in order}, what, len(runs) - len(order))
+
+
+def draw(found: Shown) -> Drawing | None:
+    """Dots per convention, a row per run, fewest FLOP first."""
+    if not found.runs:
+        return None
+    what = found.what
+    names = sorted({name for values in found.runs.values() for name in values})
+    figure = _drawn(found.runs, list(found.runs), names, what)
     caption = f"{what} under each convention; the bar is the range over conventions. The run that needs least is first."
-    if len(runs) > len(order):
-        caption += f" The table has {plural(len(runs) - len(order), 'more run')}."
+    if found.more:
+        caption += f" The table has {plural(found.more, 'more run')}."
     return Drawing(
         "conventions", "Compute under each convention", caption, f"Dot plot of {what}, one row a run", figure
     )

@@ -14,6 +14,7 @@ from tokenaxis.comparison.figures.style import (
     Drawing,
     Palette,
     legend,
+    lines,
     new_figure,
     shown_name,
     token_axis,
@@ -42,10 +43,23 @@ def draw(answers: Answers, curves: dict[str, Curve], palette: Palette) -> Drawin
     token_axis(axes.xaxis, low, high, "tokens consumed (logarithmic)")
     axes.set_ylabel("loss (nats per token)")
     axes.set_ylim(bottom, top)
-    for curve in sorted(drawn, key=lambda curve: curve.run in palette):  # grey ones below
-        _curve(axes, curve, palette, raw=len(drawn) <= MOST_RAW)
+    raw = len(drawn) <= MOST_RAW
+    grey = [curve for curve in drawn if curve.run not in palette]
+    for curve in grey if raw else []:
+        _as_logged(axes, curve, OTHERS)
+    smooth = [(curve.smooth.tokens, curve.smooth.value) for curve in grey]
+    lines(axes, smooth, color=OTHERS, zorder=2, linewidth=0.8, alpha=0.6)
+    for curve in drawn:
+        if curve.run in palette:
+            _curve(axes, curve, palette, raw)
     _targets(axes, answers)
-    outside = sum(not _crossing(axes, cell, palette, low, high) for cell in answers.cells.values() if cell.answered)
+    answered = [cell for cell in answers.cells.values() if cell.answered]
+    inside = [cell for cell in answered if low <= (cell.tokens or 0.0) <= high]
+    _grey_crossings(axes, [cell for cell in inside if cell.run not in palette])
+    for cell in inside:
+        if cell.run in palette:
+            _crossing(axes, cell, palette, low, high)
+    outside = len(answered) - len(inside)
     _legend(figure, axes, answers, drawn, palette)
     return Drawing(
         "loss",
@@ -81,15 +95,19 @@ def token_limits(answers: Answers, drawn: list[Curve], top: float) -> tuple[floa
     return min([*starts, *crossings, longest / 2]), high
 
 
+def _as_logged(axes: Axes, curve: Curve, colour: str) -> None:
+    assert curve.raw is not None
+    if curve.loss_name == "val_loss" and len(curve.raw.tokens) < 200:
+        axes.plot(curve.raw.tokens, curve.raw.value, ".", color=colour, alpha=0.35, markersize=3, zorder=1)
+    else:
+        axes.plot(curve.raw.tokens, curve.raw.value, color=colour, alpha=0.18, linewidth=0.6, zorder=1)
+
+
 def _curve(axes: Axes, curve: Curve, palette: Palette, raw: bool) -> None:
-    colour, known = palette.colour(curve.run), curve.run in palette
+    colour = palette.colour(curve.run)
     if raw:
-        if curve.loss_name == "val_loss" and len(curve.raw.tokens) < 200:
-            axes.plot(curve.raw.tokens, curve.raw.value, ".", color=colour, alpha=0.35, markersize=3, zorder=1)
-        else:
-            axes.plot(curve.raw.tokens, curve.raw.value, color=colour, alpha=0.18, linewidth=0.6, zorder=1)
-    axes.plot(curve.smooth.tokens, curve.smooth.value, color=colour, zorder=3 if known else 2,
-              linewidth=1.7 if known else 0.8, alpha=1.0 if known else 0.6)  # fmt: skip
+        _as_logged(axes, curve, colour)
+    axes.plot(curve.smooth.tokens, curve.smooth.value, color=colour, zorder=3, linewidth=1.7)
 
 
 def _targets(axes: Axes, answers: Answers) -> None:
@@ -100,20 +118,24 @@ def _targets(axes: Axes, answers: Answers) -> None:
                           textcoords="offset points", fontsize=7.5, color=MUTED)  # fmt: skip
 
 
-def _crossing(axes: Axes, cell: Answer, palette: Palette, low: float, high: float) -> bool:
-    """Mark one crossing; False when it lies outside the figure."""
+def _grey_crossings(axes: Axes, cells: list[Answer]) -> None:
+    for status, face in (("reached", OTHERS), ("predicted", PAPER)):
+        own = [cell for cell in cells if cell.status == status]
+        if own:
+            axes.plot([cell.tokens or 0.0 for cell in own], [cell.target for cell in own], "o", color=OTHERS, zorder=2,
+                      markersize=2.5, markeredgewidth=1.3, alpha=0.6, markerfacecolor=face)  # fmt: skip
+
+
+def _crossing(axes: Axes, cell: Answer, palette: Palette, low: float, high: float) -> None:
+    """Mark one crossing of a coloured run, with its interval."""
     assert cell.tokens is not None
-    colour, known = palette.colour(cell.run), cell.run in palette
-    inside = low <= cell.tokens <= high
-    if cell.low is not None and inside and known:
+    colour = palette.colour(cell.run)
+    if cell.low is not None:
         end = min(cell.high if cell.high is not None else high, high)
         axes.plot([max(cell.low, low), end], [cell.target] * 2, color=colour, alpha=0.28, linewidth=6,
                   solid_capstyle="butt", zorder=4)  # fmt: skip
-    if inside:
-        axes.plot([cell.tokens], [cell.target], palette.marker(cell.run), color=colour, zorder=5 if known else 2,
-                  markersize=5.5 if known else 2.5, markeredgewidth=1.3, alpha=1.0 if known else 0.6,
-                  markerfacecolor=colour if cell.status == "reached" else PAPER)  # fmt: skip
-    return inside
+    axes.plot([cell.tokens], [cell.target], palette.marker(cell.run), color=colour, zorder=5, markersize=5.5,
+              markeredgewidth=1.3, markerfacecolor=colour if cell.status == "reached" else PAPER)  # fmt: skip
 
 
 def _legend(figure: object, axes: Axes, answers: Answers, drawn: list[Curve], palette: Palette) -> None:

@@ -15,6 +15,7 @@ from tokenaxis.comparison.figures.style import (
     Drawing,
     Palette,
     legend,
+    lines,
     shown_name,
     token_axis,
 )
@@ -70,16 +71,20 @@ def _panel(axes: Axes, target: float, entries: list[Windows], answers: Answers, 
     token_axis(axes.yaxis, float(bottom), float(min(top, 50 * max([high, *answered]))), "predicted tokens")
     axes.axline((low, low), (high, high), color=MUTED, linewidth=0.8, linestyle=":", zorder=0)
     banded = [run for run in palette.runs if run in {entry.run for entry in entries}][:MOST_BANDS]
-    for entry in sorted(entries, key=lambda entry: entry.run in palette):
-        known, colour = entry.run in palette, palette.colour(entry.run)
+    grey = [(entry.window_tokens, entry.predicted) for entry in entries if entry.run not in palette]
+    lines(axes, grey, color=OTHERS, linewidth=0.6, alpha=0.5, zorder=2)
+    for entry in entries:
+        if entry.run not in palette:
+            continue
+        colour = palette.colour(entry.run)
         tokens, predicted = entry.window_tokens, entry.predicted
         if entry.run in banded:
             ends = np.where(np.isfinite(entry.high), entry.high, top * 10)
             axes.fill_between(tokens, entry.low, ends, where=np.isfinite(entry.low) & np.isfinite(predicted),
                               color=colour, alpha=0.12, linewidth=0)  # fmt: skip
-        axes.plot(tokens, predicted, color=colour, linewidth=1.3 if known else 0.6, alpha=1 if known else 0.5)
+        axes.plot(tokens, predicted, color=colour, linewidth=1.3)
         cell = answers.cells.get((entry.run, target))
-        if known and cell and cell.answered:
+        if cell and cell.answered:
             face = colour if cell.status == "reached" else PAPER
             place = cell.tokens if cell.status == "reached" else entry.window_tokens[-1]
             axes.plot([place or 0.0], [cell.tokens or 0.0], palette.marker(entry.run), color=colour,

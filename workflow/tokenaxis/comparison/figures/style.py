@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tokenaxis.comparison.png import png_bytes
 from tokenaxis.comparison.quantities import elided, natural, short
 from tokenaxis.errors import printable
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -74,13 +76,17 @@ _RC: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Drawing:
-    """A finished figure: file name without extension, heading, caption in words, text for who cannot see it."""
+    """A finished figure: file name without extension, heading, caption in words, text for who cannot see it.
+
+    `figure` until it is written, then its `svg`.
+    """
 
     name: str
     title: str
     caption: str
     alt: str
-    figure: Figure
+    figure: Figure | None
+    svg: bytes = b""
 
 
 @contextmanager
@@ -102,21 +108,40 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=PNG_DPI, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def rendered(figure: Figure, kind: str) -> bytes:
-    """The figure as "svg", "png" or "pdf" without date, program or host in it."""
+    """The figure as "svg", "png" or "pdf" without date, program or host in it.
+
+    It is laid out the first time only: every format has the same places.
+    """
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)  # not "none": with that engine a figure is drawn twice to be saved once
+    if kind == "png":
+        return _png(figure)
     metadata: dict[str, dict[str, Any]] = {
         "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
-        "png": {"Software": None},
         "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
     }
-    out = io.BytesIO()
-    figure.savefig(out, format=kind, dpi=PNG_DPI if kind == "png" else 100, metadata=metadata[kind])
-    return out.getvalue()
+    out = io.StringIO() if kind == "svg" else io.BytesIO()  # svg is written in many small pieces of text
+    figure.savefig(out, format=kind, dpi=100, metadata=metadata[kind])
+    content = out.getvalue()
+    return content.encode("utf-8") if isinstance(content, str) else content
+
+
+def _png(figure: Figure) -> bytes:
+    import numpy as np
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = figure.canvas
+    assert isinstance(canvas, FigureCanvasAgg)
+    canvas.draw()
+    return png_bytes(np.asarray(canvas.buffer_rgba())[:, :, :3], PNG_DPI)  # on paper, which nothing shines through
 
 
 def shown_name(run: str) -> str:
@@ -149,6 +174,23 @@ class Palette:
 
     def marker(self, run: str) -> str:
         return MARKERS[self._index[run]] if run in self._index else "o"
+
+
+def lines(axes: Axes, series: Sequence[tuple[np.ndarray, np.ndarray]], limits: bool = False, **look: Any) -> None:
+    """Many lines of one look as one artist: a line of its own costs matplotlib more than its points do.
+
+    Args:
+        series: (x, y) of each, float64 (points,).
+        limits: whether the axes widen to hold them.
+        look: of a LineCollection: color, linewidth, alpha, zorder.
+    """
+    import numpy as np
+    from matplotlib.collections import LineCollection
+
+    if series:
+        # round joins and butt caps, as those of single lines
+        found = LineCollection([np.column_stack(pair) for pair in series], joinstyle="round", capstyle="butt", **look)
+        axes.add_collection(found, autolim=limits)
 
 
 def token_axis(axis: Any, low: float, high: float, label: str | None = "tokens", most: int = 9) -> None:

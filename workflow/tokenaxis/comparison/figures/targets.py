@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from tokenaxis.comparison.answers import Answer, Answers
 from tokenaxis.comparison.figures.style import MUTED, PAPER, Drawing, Palette, new_figure, shown_name, token_axis
@@ -18,27 +20,41 @@ MOST_ROWS = 72
 LAST_SHOWN = 30.0
 
 
-def draw(answers: Answers, palette: Palette) -> Drawing | None:
-    """The figure, or None when no run has an answer."""
+@dataclass(frozen=True)
+class Shown:
+    """The answers of the figure: (target, the first of its ranking), `cut` slower ones left out; `mixed` losses."""
+
+    groups: list[tuple[float, list[Answer]]]
+    cut: int
+    mixed: bool
+
+
+def shown(answers: Answers) -> Shown:
+    """The answers that there is room for."""
     groups = [(target, ranking) for target in answers.targets if (ranking := answers.ranking(target))]
-    if not groups:
-        return None
     answered = sum(len(ranking) for _, ranking in groups)
     each = answered if answered <= MOST_ROWS else max(3, MOST_ROWS // len(groups))
     cut = sum(max(0, len(ranking) - each) for _, ranking in groups)
-    groups = [(target, ranking[:each]) for target, ranking in groups]
+    return Shown([(target, ranking[:each]) for target, ranking in groups], cut, answers.mixed)
+
+
+def draw(found: Shown, palette: Palette) -> Drawing | None:
+    """The figure, or None when no run has an answer."""
+    groups = found.groups
+    if not groups:
+        return None
     rows = sum(len(ranking) + 1 for _, ranking in groups)
     figure = new_figure(max(2.2, 0.9 + 0.19 * rows))
     axes = figure.subplots()
     low, high = _limits([cell for _, ranking in groups for cell in ranking])
     token_axis(axes.xaxis, low, high, "tokens to the target (logarithmic)")
-    _rows(axes, groups, palette, (low, high), answers.mixed)
+    _rows(axes, groups, palette, (low, high), found.mixed)
     caption = "Fewest tokens first. Filled: reached inside the log; open: predicted; the line is the interval, an arrow"
     caption += " where it goes on."
-    if answers.mixed:
+    if found.mixed:
         caption += " In brackets: the loss that the target refers to; only runs with the same one can be compared."
-    if cut:
-        caption += f" {plural(cut, 'slower answer')} left out here; all are in the table."
+    if found.cut:
+        caption += f" {plural(found.cut, 'slower answer')} left out here; all are in the table."
     alt = f"Dot plot of tokens to each of {plural(len(groups), 'target')} with intervals, one row a run"
     return Drawing("targets", "Tokens to each target", caption, alt, figure)
 
@@ -57,14 +73,17 @@ def _rows(
 ) -> None:
     labels: list[str] = []
     headings: set[int] = set()
+    placed: list[tuple[int, Answer]] = []
     for target, ranking in groups:
         headings.add(len(labels))
         axes.axhline(len(labels), color=MUTED, linewidth=0.5)
         labels.append(f"{target_text(target)} nats")
         for cell in ranking:
-            _cell(axes, cell, len(labels), palette, *limits)
+            placed.append((len(labels), cell))
             which = f" ({(cell.loss or '').removesuffix('_loss')})" if mixed else ""
             labels.append(shown_name(cell.run) + which)
+    _intervals(axes, placed, palette, *limits)
+    _marks(axes, placed, palette, limits[1])
     axes.set_yticks(range(len(labels)), labels)
     for index, text in enumerate(axes.get_yticklabels()):
         text.set_fontweight("bold" if index in headings else "normal")
@@ -74,17 +93,40 @@ def _rows(
     axes.grid(visible=False, axis="y")
 
 
-def _cell(axes: Axes, cell: Answer, row: int, palette: Palette, low: float, high: float) -> None:
-    assert cell.tokens is not None
-    colour = palette.colour(cell.run)
-    if cell.low is not None and cell.low < high:
-        end = cell.high if cell.high is not None else high * 2
-        axes.plot([max(cell.low, low), min(end, high)], [row, row], color=colour, linewidth=2, alpha=0.55,
-                  solid_capstyle="butt")  # fmt: skip
-        if end > high:
-            axes.plot([high], [row], ">", color=colour, markersize=4, clip_on=False)
-    if cell.tokens <= high:
-        axes.plot([cell.tokens], [row], palette.marker(cell.run), color=colour, markersize=5, markeredgewidth=1.3,
-                  markerfacecolor=colour if cell.status == "reached" else PAPER, zorder=3)  # fmt: skip
-    else:
-        axes.plot([high], [row], ">", color=colour, markersize=5, markerfacecolor=PAPER, clip_on=False)
+def _intervals(axes: Axes, placed: list[tuple[int, Answer]], palette: Palette, low: float, high: float) -> None:
+    """Bars of all rows, and arrows where one goes on."""
+    from matplotlib.collections import LineCollection
+
+    shown = [(row, cell) for row, cell in placed if cell.low is not None and cell.low < high]
+    ends = [cell.high if cell.high is not None else high * 2 for _, cell in shown]
+    bars = [[(max(cell.low or low, low), row), (min(end, high), row)]
+            for (row, cell), end in zip(shown, ends, strict=True)]  # fmt: skip
+    colours = [palette.colour(cell.run) for _, cell in shown]
+    axes.add_collection(LineCollection(bars, colors=colours, linewidth=2, alpha=0.55, capstyle="butt", zorder=2), False)
+    arrows = _by_look((row, high, palette.colour(cell.run)) for (row, cell), end in zip(shown, ends, strict=True)
+                      if end > high)  # fmt: skip
+    for (colour,), rows, tokens in arrows:
+        axes.plot(tokens, rows, ">", color=colour, markersize=4, clip_on=False)
+
+
+def _marks(axes: Axes, placed: list[tuple[int, Answer]], palette: Palette, high: float) -> None:
+    """A mark per row, those of one look together; arrows for what lies beyond the right edge."""
+    near = [(row, cell) for row, cell in placed if (cell.tokens or 0.0) <= high]
+    found = _by_look((row, cell.tokens or 0.0, palette.colour(cell.run), palette.marker(cell.run), cell.status)
+                     for row, cell in near)  # fmt: skip
+    for (colour, marker, status), rows, tokens in found:
+        axes.plot(tokens, rows, marker, color=colour, markersize=5, markeredgewidth=1.3,
+                  markerfacecolor=colour if status == "reached" else PAPER, zorder=3)  # fmt: skip
+    far = _by_look((row, high, palette.colour(cell.run)) for row, cell in placed if (cell.tokens or 0.0) > high)
+    for (colour,), rows, tokens in far:
+        axes.plot(tokens, rows, ">", color=colour, markersize=5, markerfacecolor=PAPER, clip_on=False)
+
+
+def _by_look(marks: Iterable[tuple[Any, ...]]) -> list[tuple[tuple[str, ...], list[int], list[float]]]:
+    """(look, rows, tokens) of marks (row, tokens, *look) that look the same, in the order of their first."""
+    groups: dict[tuple[str, ...], tuple[list[int], list[float]]] = {}
+    for row, tokens, *look in marks:
+        rows, places = groups.setdefault(tuple(look), ([], []))
+        rows.append(row)
+        places.append(tokens)
+    return [(look, *places) for look, places in groups.items()]

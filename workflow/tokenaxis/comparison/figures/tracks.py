@@ -11,13 +11,16 @@ from tokenaxis.comparison.figures.style import (
     Drawing,
     Palette,
     legend,
+    lines,
     new_figure,
     shown_name,
     tick_text,
 )
 from tokenaxis.comparison.quantities import natural, plural
+from tokenaxis.comparison.thinning import Track
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
 
 
@@ -29,10 +32,18 @@ def draw(curves: dict[str, Curve], palette: Palette) -> Drawing | None:
     with_lr = any(curve.lr is not None for curve in drawn)
     figure = new_figure(4.4 if with_lr else 2.4)
     places = figure.subplots(2 if with_lr else 1, 1, sharex=True, squeeze=False)[:, 0]
-    for curve in sorted(drawn, key=lambda curve: curve.run in palette):
-        _batch(places[0], curve, palette)
-        if curve.lr is not None:
+    grey = [curve for curve in drawn if curve.run not in palette]
+    lines(places[0], [_steps(curve.batch) for curve in grey if curve.batch is not None], limits=True,
+          color=OTHERS, linewidth=1.5, alpha=0.9, zorder=2)  # fmt: skip
+    if with_lr:
+        rates = [(curve.lr.tokens, curve.lr.value) for curve in grey if curve.lr is not None]
+        lines(places[1], rates, limits=True, color=OTHERS, linewidth=1.3, zorder=2)
+    for curve in drawn:
+        if curve.run in palette:
+            _batch(places[0], curve, palette)
+        if curve.run in palette and curve.lr is not None:
             places[1].plot(curve.lr.tokens, curve.lr.value, color=palette.colour(curve.run), linewidth=1.3)
+        _resumptions(places[0], curve, palette.colour(curve.run))
     _axes(list(places), with_lr)
     resumed = sum(bool(curve.attempt_starts) for curve in drawn)
     _legend(figure, drawn, palette, resumed > 0)
@@ -44,12 +55,22 @@ def draw(curves: dict[str, Curve], palette: Palette) -> Drawing | None:
 
 
 def _batch(axes: Axes, curve: Curve, palette: Palette) -> None:
-    import numpy as np
-
     assert curve.batch is not None
     colour = palette.colour(curve.run)
     axes.step(curve.batch.tokens, curve.batch.value, where="post", color=colour, linewidth=1.5, alpha=0.9)
-    if curve.attempt_starts:
+
+
+def _steps(batch: Track) -> tuple[np.ndarray, np.ndarray]:
+    """The corners of a line that changes at its points."""
+    import numpy as np
+
+    return np.repeat(batch.tokens, 2)[1:], np.repeat(batch.value, 2)[:-1]
+
+
+def _resumptions(axes: Axes, curve: Curve, colour: str) -> None:
+    import numpy as np
+
+    if curve.attempt_starts and curve.batch is not None:
         places = np.searchsorted(curve.batch.tokens, curve.attempt_starts, side="right") - 1
         axes.plot(curve.attempt_starts, curve.batch.value[places], "x", color=colour, markersize=6, markeredgewidth=1.8)
 
@@ -58,6 +79,7 @@ def _axes(places: list[Axes], with_lr: bool) -> None:
     from matplotlib.ticker import FuncFormatter
 
     for axes in places:
+        axes.autoscale_view()  # collections do not ask for it themselves
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value)))
         axes.set_ylim(bottom=0)
     places[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(value)))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tokenaxis.comparison import quantities as q
 from tokenaxis.comparison.batch_size import TradeOff
 from tokenaxis.comparison.headlines import orders_by_convention
 from tokenaxis.comparison.hindsight import Hindsight
-from tokenaxis.comparison.matched import Difference
 from tokenaxis.comparison.model import RunResult
-from tokenaxis.comparison.page.names import anchor, label
+from tokenaxis.comparison.page.pair_rows import convention_row, mfu_text
 from tokenaxis.comparison.scaling import PARAMETER_FIELDS, Budget, Scaling
 from tokenaxis.comparison.tables import flops_field
 
 if TYPE_CHECKING:
     from tokenaxis.comparison.page.render import Material
+
+
+#: takes what gives the rows of a table, one by one, when the page is written
+Rows = Callable[[Callable[[], Iterable[str]]], Any]
 
 
 def hindsight_view(entry: Hindsight) -> dict[str, Any]:
@@ -29,31 +33,6 @@ def hindsight_view(entry: Hindsight) -> dict[str, Any]:
         "high": q.error(entry.high_error),
         "held": held,
     }
-
-
-def difference_view(entry: Difference) -> dict[str, Any]:
-    return {
-        "run": entry.run,
-        "label": label(entry.run),
-        "anchor": anchor(entry.run),
-        "basis": "tokens" if entry.basis == "tokens" else f"FLOP ({entry.basis})",
-        "tokens": q.short(entry.run_tokens),
-        "title": f"{q.exact(entry.run_tokens)} tokens of the run, {q.exact(entry.baseline_tokens)} of the baseline",
-        "loss": f"{entry.run_loss:.4f}",
-        "baseline": f"{entry.baseline_loss:.4f}",
-        "difference": f"{entry.difference:+.4f} [{entry.low:+.4f}, {entry.high:+.4f}]",
-        "sort": repr(entry.difference),
-        "rates": _rates(entry),
-        "uneven": entry.uneven,
-        "verdict": entry.verdict,
-    }
-
-
-def _rates(entry: Difference) -> str:
-    rates = (entry.run_rate, entry.baseline_rate)
-    if rates == (None, None):
-        return q.MISSING
-    return ", ".join(q.MISSING if rate is None else f"{100 * rate:.0f}%" for rate in rates)
 
 
 def trade_off_view(entry: TradeOff) -> dict[str, Any]:
@@ -115,47 +94,59 @@ def _budget_view(budget: Budget) -> dict[str, str]:
     }
 
 
-def conventions_view(material: Material, runs: list[RunResult]) -> dict[str, Any]:
+def conventions_view(material: Material, runs: list[RunResult], rows: Rows) -> dict[str, Any]:
+    """FLOP of each run under each convention, or why there are none."""
     table, focus = material.tables["conventions"], material.answers.focus
     names = sorted({row["convention"] for row in table.rows})
-    by_run = {(row["run"], row["convention"]): row for row in table.rows}
     key = flops_field(focus) if focus is not None else ""
+    has_targets = any(row.get(key) for row in table.rows)
+    shown = key if has_targets else "flops_per_token"
+    numbers = {(row["run"], row["convention"]): row.get(shown) for row in table.rows}
     formulas = {row["convention"]: row["formula"] for row in table.rows if row["formula"]}
-    rows = []
-    for run in runs:
-        found = [by_run.get((run.id, name), {}) for name in names]
-        missing = run.conventions.get("not_available") or {}
-        reasons = sorted({f"{name.replace('_', ' ')}: {reason}" for name, reason in missing.items()})
-        rows.append({
-            "run": run.id,
-            "label": label(run.id),
-            "anchor": anchor(run.id),
-            "per_token": [_number(row.get("flops_per_token")) for row in found],
-            "to_target": [_number(row.get(key)) for row in found],
-            "mfu": _mfu(run.conventions.get("mfu")),
-            "reason": "; ".join(reasons),
-        })  # fmt: skip
+    reasons = _reasons(runs)
+    common = next(iter(reasons.values())) if len(set(reasons.values())) == 1 else ""
+    has_mfu = any(mfu_text(run.conventions.get("mfu")) for run in runs)
+
+    def each() -> Iterator[str]:
+        for run in runs:
+            own: list[float | None] = [numbers.get((run.id, name)) for name in names]
+            mfu = (run.conventions.get("mfu") or {}) if has_mfu else None
+            yield convention_row(run.id, own, mfu, None if common else reasons[run.id])
+
     return {
         "names": names,
         "formulas": [(name, formulas.get(name, "")) for name in names],
         "focus": q.target(focus) if focus is not None else None,
-        "has_targets": any(row.get(key) for row in table.rows),
-        "common_reason": rows[0]["reason"] if len({row["reason"] for row in rows}) == 1 else "",
-        "has_mfu": any(row["mfu"] for row in rows),
-        "rows": rows,
+        "has_targets": has_targets,
+        "common_reason": common,
+        "has_mfu": has_mfu,
+        "rows": rows(each),
+        "reasons": _by_reason(reasons),
         "orders": sorted(orders_by_convention(table, focus).items()),
     }
 
 
-def _number(value: float | None) -> tuple[str, str]:
-    return q.flop(value), q.exact(value) + " FLOP"
+def _reasons(runs: list[RunResult]) -> dict[str, str]:
+    """Run -> why numbers of it are missing; runs that have the same reasons share one text."""
+    known: dict[int, str] = {}
+    found = {}
+    for run in runs:
+        missing = run.conventions.get("not_available") or {}
+        if id(missing) not in known:
+            texts = sorted({f"{name.replace('_', ' ')}: {reason}" for name, reason in missing.items()})
+            known[id(missing)] = "; ".join(texts)
+        found[run.id] = known[id(missing)]
+    return found
 
 
-def _mfu(entry: dict[str, Any] | None) -> str:
-    if not entry:
-        return ""
-    span = entry.get("range")
-    value = f"{q.percent(span[0])} to {q.percent(span[1])}" if span else q.percent(entry.get("value"))
-    return (
-        f"{value} ({entry.get('convention') or 'all conventions'}; peak from {entry.get('peak_source') or 'not known'})"
-    )
+def _by_reason(reasons: dict[str, str]) -> list[tuple[str, str]]:
+    """(runs, the reason that they share); of many runs the first are named."""
+    groups: dict[str, list[str]] = {}
+    for run, reason in reasons.items():
+        groups.setdefault(reason, []).append(run)
+    return [(_named(names), reason) for reason, names in groups.items() if reason]
+
+
+def _named(names: list[str], most: int = 8) -> str:
+    listed = ", ".join(names[:most])
+    return listed if len(names) <= most else f"{listed} and {q.plural(len(names) - most, 'more run')}"

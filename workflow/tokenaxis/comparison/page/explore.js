@@ -7,6 +7,10 @@
   if (!data.runs.length || !data.view) return;
   const state = { x: "tokens", xlog: true, ylog: false, raw: data.runs.length <= 12, filter: "" };
   const many = data.runs.length > 40; // beyond that the grey runs are one trace: hundreds of traces take seconds
+  for (const run of data.runs) { // windows name their target: from here on its place in the list
+    for (const entry of run.windows) entry[0] = data.targets.indexOf(entry[0]);
+    run.windows = run.windows.filter((entry) => entry[0] >= 0);
+  }
   data.runs.sort((a, b) => (a.colour >= 0) - (b.colour >= 0)); // coloured runs are drawn last, above the grey ones
   const charts = [];
 
@@ -149,7 +153,7 @@
       const maps = new Map(rest), runs = rest.map((pair) => pair[0]);
       const hover = `%{text}<br>%{x:,.4~g} ${unit}<br>%{y:.4f} nats/token`;
       if (state.raw) {
-        traces.push({ ...merged(runs, (run) => [run.raw[0].map(maps.get(run)), run.raw[1]]), showlegend: false, opacity: 0.3,
+        traces.push({ ...merged(runs, (run) => run.raw && [run.raw[0].map(maps.get(run)), run.raw[1]]), showlegend: false, opacity: 0.3,
                       hovertemplate: hover + " as logged<extra></extra>" });
       }
       traces.push({ ...merged(runs, (run) => [run.smooth[0].map(maps.get(run)), run.smooth[1]]), hovertemplate: hover + " (smoothed)<extra></extra>" });

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tokenaxis.comparison.answers import Answers
 from tokenaxis.comparison.batch_size import TradeOff
-from tokenaxis.comparison.curves import Curve, Windows
+from tokenaxis.comparison.curves import Curve
 from tokenaxis.comparison.figures.style import Drawing, Palette
 from tokenaxis.comparison.hindsight import Hindsight
 from tokenaxis.comparison.matched import Difference
 from tokenaxis.comparison.model import Sweep
+from tokenaxis.comparison.page.markup import Parts
 from tokenaxis.comparison.scaling import Scaling
+from tokenaxis.comparison.shelf import Shelf
 from tokenaxis.comparison.tables import Table
 
 FOLDER = Path(__file__).parent
@@ -21,7 +24,7 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Material:
-    """What the page shows; `inline` holds the figures' svg by name, `figure_kinds` the files beside the page.
+    """What the page shows; `shelf` holds what is known of each run, `figure_kinds` are the files beside the page.
 
     `min_runs`: targets that fewer runs were asked for stand in a table of their own.
     """
@@ -30,7 +33,7 @@ class Material:
     answers: Answers
     palette: Palette
     curves: dict[str, Curve]
-    windows: list[Windows]
+    shelf: Shelf
     tables: dict[str, Table]
     trade_offs: list[TradeOff]
     hindsight: list[Hindsight]
@@ -39,17 +42,16 @@ class Material:
     min_runs: int
     headlines: list[str]
     drawings: list[Drawing]
-    inline: dict[str, bytes]
     figure_kinds: tuple[str, ...]
 
 
-def render(material: Material) -> str:
-    """The whole page as text."""
+def render(material: Material) -> Iterator[bytes]:
+    """The page, piece by piece: what there is one of comes from the template, what each run has from its digest."""
     from tokenaxis.comparison.page import sections
 
-    environment = _environment()
-    template = environment.get_template("page.html.j2")
-    return template.render(sections.context(material)) + "\n"
+    parts = Parts()
+    template = _environment().get_template("page.html.j2")
+    yield from parts.filled(template.render(sections.context(material, parts)) + "\n")
 
 
 def _environment() -> Any:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tokenaxis.comparison import quantities as q
-from tokenaxis.comparison.answers import Answer
-from tokenaxis.comparison.curves import Curve
+from tokenaxis.comparison.digest import read_drawn, whole_chart
 from tokenaxis.comparison.model import RunResult
 from tokenaxis.comparison.page.comparisons import (
+    Rows,
     conventions_view,
-    difference_view,
     hindsight_view,
     scaling_view,
     trade_off_view,
 )
-from tokenaxis.comparison.page.names import anchor, label
-from tokenaxis.comparison.page.plotting import payload, plotly_source
-from tokenaxis.comparison.page.run_details import run_row
+from tokenaxis.comparison.page.markup import Parts
+from tokenaxis.comparison.page.pair_rows import difference_row
+from tokenaxis.comparison.page.plotting import payload, plotly_bytes, thinned_to
 from tokenaxis.comparison.page.svg import inline
+from tokenaxis.comparison.page.target_rows import STATUS_WORDS, target_row
 from tokenaxis.comparison.tables import in_order
 from tokenaxis.errors import printable
 
@@ -34,51 +38,65 @@ VERDICTS = {
     "DIVERGED": "the loss rises at the end of the log",
     "REACHED": "the target lies inside the log",
 }
-STATUS_WORDS = {
-    "reached": "reached",
-    "predicted": "predicted",
-    "unreachable": "unreachable",
-    "not_available": "no answer",
-}
 
 
-def context(material: Material) -> dict[str, Any]:
-    """Everything that page.html.j2 names."""
+def context(material: Material, parts: Parts) -> dict[str, Any]:
+    """Everything that page.html.j2 names; what there is a piece of for each run has a place in `parts`."""
     from markupsafe import Markup
 
     from tokenaxis.comparison.page.render import FOLDER
 
-    sweep, answers = material.sweep, material.answers
+    sweep, answers, shelf = material.sweep, material.answers, material.shelf
     runs = in_order(sweep.runs)
-    hours = {(row["run"], row["target"]): row["hours"] for row in material.tables["targets"].rows}
+    plotly = plotly_bytes()
+
+    def later(maker: Callable[[], Iterable[bytes]]) -> Any:
+        return Markup(parts.later(maker))
+
+    def rows(texts: Callable[[], Iterable[str]]) -> Any:
+        return later(lambda: (text.encode("utf-8") for text in texts()))
+
+    def of_each_run(part: str) -> Any:
+        return later(lambda: (shelf.part(run.id, part) for run in runs))
+
     return {
         "sweep": sweep,
         "style": Markup((FOLDER / "page.css").read_text(encoding="utf-8")),
         "script": Markup((FOLDER / "page.js").read_text(encoding="utf-8")),
-        "plotly": Markup(plotly_source() or ""),
+        "plotly": "" if plotly is None else later(lambda: [plotly]),
         "explore": Markup((FOLDER / "explore.js").read_text(encoding="utf-8")),
-        "data": Markup(payload(material)) if plotly_source() else "",
+        "data": "" if plotly is None else later(lambda: payload(material, functools.partial(_chart, material))),
+        "thinned": "" if plotly is None else thinned_to(len(runs)),
         "counts": _counts(material),
         "headlines": material.headlines,
         "notices": [notice.message for notice in answers.notices],
         "figures": {drawing.name: _figure(material, drawing) for drawing in material.drawings},
-        **_matrices(material, runs, hours),
+        **_matrices(material, runs, rows),
         "level": _level(material),
         "baseline": answers.baseline,
         "baseline_reason": answers.baseline_reason,
         "verdicts": VERDICTS,
         "hindsight": [hindsight_view(entry) for entry in material.hindsight],
-        "differences": [difference_view(entry) for entry in material.differences],
+        "differences": material.differences and rows(lambda: map(difference_row, material.differences)),
         "scaling": scaling_view(material.scaling),
         "batch_fitted": any(entry.critical.batch for entry in material.trade_offs),
         "trade_offs": [trade_off_view(entry) for entry in material.trade_offs],
-        "conventions": conventions_view(material, runs),
-        "run_rows": [run_row(material, run, row) for run, row in zip(runs, material.tables["runs"].rows, strict=True)],
+        "conventions": conventions_view(material, runs, rows),
+        "run_rows": runs and of_each_run("row"),
+        "run_details": of_each_run("details"),
         "refused": material.tables["refused"].rows,
         "passed_over": sorted(sweep.passed_over, key=lambda entry: str(entry.get("name"))),
         "parameters": _parameters(sweep.parameters),
         "tables": [(name, _files_of(name), len(table.rows)) for name, table in material.tables.items()],
     }
+
+
+def _chart(material: Material, run: str) -> bytes:
+    """What the charts draw of a run: all that there is of a coloured one, of a grey one a thinned copy."""
+    if run not in material.palette:
+        return material.shelf.part(run, "chart")
+    raw, windows = read_drawn(run, material.shelf.part(run, "drawn"))
+    return whole_chart(replace(material.curves[run], raw=raw), windows)
 
 
 def _files_of(table: str) -> list[str]:
@@ -107,7 +125,7 @@ def _figure(material: Material, drawing: Any) -> dict[str, Any]:
         "title": drawing.title,
         "caption": drawing.caption,
         "alt": drawing.alt,
-        "svg": Markup(inline(material.inline[drawing.name], f"figure-{drawing.name}-alt")),
+        "svg": Markup(inline(drawing.svg, f"figure-{drawing.name}-alt")),
         "files": [f"figures/{drawing.name}.{kind}" for kind in material.figure_kinds],
     }
 
@@ -117,94 +135,21 @@ def _level(material: Material) -> str:
     return " or ".join(q.percent(level) for level in levels)
 
 
-def _matrices(
-    material: Material, runs: list[RunResult], hours: dict[tuple[str, float], float | None]
-) -> dict[str, Any]:
+def _matrices(material: Material, runs: list[RunResult], rows: Rows) -> dict[str, Any]:
     """The table of runs and targets, and a second one of the targets that too few runs were asked for."""
     answers = material.answers
-    asked = {target: sum((run, target) in answers.cells for run in answers.runs) for target in answers.targets}
-    main = [target for target, count in asked.items() if count >= min(material.min_runs, len(runs))]
+    asked = Counter(target for _, target in answers.cells)
+    main = [target for target in answers.targets if asked[target] >= min(material.min_runs, len(runs))]
     main = main or list(answers.targets)  # every run was asked for something else
     rest = [target for target in answers.targets if target not in main]
     concerned = [run for run in runs if any((run.id, target) in answers.cells for target in rest)]
+    hours = {(row["run"], row["target"]): row["hours"] for row in material.tables["targets"].rows}
     return {
         "targets": [q.target(target) for target in main],
-        "target_rows": [_target_row(material, run, main, hours) for run in runs],
+        "target_rows": runs and rows(lambda: (target_row(material, run, main, hours) for run in runs)),
         "more_targets": [q.target(target) for target in rest],
-        "more_rows": [_target_row(material, run, rest, hours) for run in concerned],
-        "sparse": any((run.id, target) not in answers.cells for run in runs for target in main),
-    }
-
-
-def _target_row(
-    material: Material, run: RunResult, targets: list[float], hours: dict[tuple[str, float], float | None]
-) -> dict[str, Any]:
-    answers = material.answers
-    cells = []
-    for target in targets:
-        cell = answers.cells.get((run.id, target))
-        if cell is None:
-            cells.append(_not_asked(material.curves[run.id], target))
-        else:
-            cells.append(_cell(cell, hours.get((run.id, target)), answers.baseline))
-    return {
-        "run": run.id,
-        "label": label(run.id),
-        "name": run.name,
-        "anchor": anchor(run.id),
-        "cells": cells,
-        "loss": (run.fits.get("loss") or "").replace("_", " ") if answers.mixed else "",
-        "baseline": run.id == answers.baseline,
-    }
-
-
-def _not_asked(curve: Curve, target: float) -> dict[str, Any]:
-    """Why a run has nothing to say about a target of other runs: automatic targets lie around where it stands."""
-    word, why = "not asked", "this target is not one of the run's"
-    if len(curve.smooth.value):
-        low, high = float(curve.smooth.value.min()), float(curve.smooth.value.max())
-        if target > high:
-            word, why = "starts below", "the run's first logged losses lie below this target already"
-        elif target > low:
-            word, why = "passed early", "the run passed this loss long before its end: not one of its automatic targets"
-        else:
-            word, why = "too far", "too far below the run's last loss to be one of its automatic targets"
-    return {"status": "not_asked", "word": word, "sort": "", "lines": [], "title": f"{why}; fits.targets asks all runs"}
-
-
-def _cell(cell: Answer, hours: float | None, baseline: str | None) -> dict[str, Any]:
-    if not cell.answered:
-        return {"status": cell.status, "word": STATUS_WORDS[cell.status], "sort": "", "lines": [],
-                "reason": cell.reason or cell.verdict_reason, "title": cell.reason or ""}  # fmt: skip
-    title = f"{q.exact(cell.tokens)} tokens"
-    if cell.low is not None:
-        high = q.exact(cell.high) if cell.high is not None else "unbounded"
-        title += f", {q.percent(cell.level)} interval from {q.exact(cell.low)} to {high}"
-    place = [f"step {q.whole(cell.step)}"] if cell.step is not None else []
-    place += [q.duration(hours * 3600)] if hours is not None else []
-    lines = [" · ".join(place)] if place else []
-    if cell.ratio is not None and cell.run != baseline:
-        lines.append(f"{q.times(cell.ratio)} baseline {q.times_interval(cell.ratio_low, cell.ratio_high)}".rstrip())
-    if cell.reached_by_end is not None and cell.status == "predicted":
-        lines.append(f"{q.chance(cell.reached_by_end)} by the planned end")
-    if cell.low_calibrated is not None:
-        lines.append(f"calibrated {q.interval(cell.low_calibrated, cell.high_calibrated)}")
-    if cell.calibration:
-        title += f"; {cell.calibration}"
-    return {
-        "status": cell.status,
-        "word": STATUS_WORDS[cell.status],
-        "sort": repr(cell.tokens),
-        "tokens": q.short(cell.tokens),
-        "interval": q.interval(cell.low, cell.high),
-        "title": title,
-        "lines": lines,
-        "horizon": q.times(cell.horizon) if cell.status == "predicted" and cell.horizon else "",
-        "verdict": cell.verdict if cell.verdict and cell.verdict != "REACHED" else None,
-        "verdict_reason": cell.verdict_reason or "",
-        "crossed_back": cell.crossed_back,
-        "warnings": [code.replace("_", " ") for code in cell.warnings],
-        "reason": None,
+        "more_rows": concerned and rows(lambda: (target_row(material, run, rest, hours) for run in concerned)),
+        "sparse": any(asked[target] < len(runs) for target in main),
     }
 
 
