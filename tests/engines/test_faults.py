@@ -78,6 +78,20 @@ def test_a_full_disk_is_one_line_and_with_room_the_work_goes_on(
     assert checkout.artifacts() == made_by_snakemake.artifacts()
 
 
+@pytest.mark.parametrize("size", ["500k", "1200k", "2500k"])  # tables, figures, page
+def test_a_disk_that_fills_up_in_the_comparison_is_one_line(
+    size: str, checkout: Checkout, small_disk: Callable[[str], None], made_by_snakemake: Checkout
+) -> None:
+    small_disk(size)
+    run = checkout.snakemake(check=False)
+    assert run.returncode != 0
+    assert "Error in rule comparison" in run.stderr, "another stage was hit: other sizes are needed"
+    assert "No space left on device" in run.stderr and "Traceback" not in run.stderr
+    small_disk("64m")
+    checkout.snakemake()
+    assert checkout.artifacts() == made_by_snakemake.artifacts()
+
+
 def test_read_only_results_are_one_line_and_stay_as_they_are(
     made_by_snakemake: Checkout, copy_of: Copy, unprivileged: list[str]
 ) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from tokenaxis.errors import TokenAxisError
 
 #: suffixes of what this package writes into figures/
 FIGURE_SUFFIXES = (".svg", ".png", ".pdf")
@@ -48,11 +51,15 @@ def write(path: Path, content: bytes) -> None:
 
 
 def write_parts(path: Path, parts: Iterable[bytes]) -> str:
-    """`write` of the pieces one behind the other. -> sha256 of the whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """`write` of the pieces one behind the other. -> sha256 of the whole.
+
+    Raises:
+        TokenAxisError: the disk is full, or not to be written to.
+    """
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     total, size = hashlib.sha256(), 0
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with open(temporary, "wb") as file:
             for part in parts:
                 file.write(part)
@@ -60,8 +67,11 @@ def write_parts(path: Path, parts: Iterable[bytes]) -> str:
                 size += len(part)
         if _size(path) != size or _sha256(path) != total.hexdigest():
             os.replace(temporary, path)
+    except OSError as error:
+        raise TokenAxisError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
     return total.hexdigest()
 
 

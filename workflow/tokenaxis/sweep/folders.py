@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
 import stat
@@ -17,11 +18,13 @@ AIM = "Aim's store (RocksDB), which is not read: a few lines under Aim in docs/l
 
 
 def walk(root: Path, ignore: list[str], found: Discovery) -> Iterator[tuple[str, os.stat_result]]:
-    """(path relative to root, stat) of every file, links followed, each folder once (a link may lead back up).
+    """(path relative to root, stat) of every file, links followed, each folder once.
 
-    What is ignored by name is listed, a folder without a look inside; what cannot be read is refused.
+    What is ignored by name is listed, a folder without a look inside, and so are folders that hold the sweep directory
+    (a link may lead back up) and the results of the pipeline; what cannot be read is refused.
     """
     visited: set[tuple[int, int]] = set()
+    barred = _barred(root)
     folders = [("", os.stat(root))]
     while folders:
         folder, folder_stat = folders.pop()
@@ -45,10 +48,28 @@ def walk(root: Path, ignore: list[str], found: Discovery) -> Iterator[tuple[str,
             except OSError as error:
                 found.refused.append(_unreadable(path, error))
                 continue
-            if stat.S_ISDIR(entry_stat.st_mode):
+            if (entry_stat.st_dev, entry_stat.st_ino) in barred:
+                reason = barred[entry_stat.st_dev, entry_stat.st_ino]
+                found.passed_over.append({"name": printable(path), "reason": reason})
+            elif stat.S_ISDIR(entry_stat.st_mode):
                 folders.append((path, entry_stat))
             else:
                 yield path, entry_stat
+
+
+def _barred(root: Path) -> dict[tuple[int, int], str]:
+    """(device, inode) of folders that are not entered -> why."""
+    real = Path(os.path.realpath(root))
+    folders = {folder: "a link back to a folder that holds the sweep directory" for folder in real.parents}
+    results = Path("results").resolve()
+    if results != real:
+        folders.setdefault(results, "results of this pipeline")
+    barred = {}
+    for folder, reason in folders.items():
+        with contextlib.suppress(OSError):
+            status = os.stat(folder)
+            barred[status.st_dev, status.st_ino] = reason
+    return barred
 
 
 def _ignored(pattern: str) -> str:
