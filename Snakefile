@@ -23,7 +23,9 @@ configfile: str(PARAMS_FILE)
 
 
 try:
-    engine.refuse_prefix(workflow.modifier.modify_path("results"))
+    engine.refuse_moved_results(
+        workflow.modifier.modify_path("results"), workflow.storage_settings.default_storage_provider
+    )
     SETTINGS = engine.settings(config, GIVEN, PARAMS_FILE)
     PLAN = engine.prepare(SETTINGS, workflow.resource_settings.cores, workflow.is_main_process, sys.argv[1:])
 except TokenAxisError as error:
@@ -40,7 +42,10 @@ wildcard_constraints:
 
 
 onstart:
-    engine.on_start(PLAN, workflow.dag_settings)
+    try:
+        engine.on_start(PLAN, workflow.dag_settings, workflow.executor_plugin, GIVEN)
+    except TokenAxisError as error:
+        engine.stop(error)
 
 
 include: "workflow/rules/report.smk"

@@ -61,12 +61,12 @@ def _run(stage: str, work: Work, args: argparse.Namespace, say: Callable[[str], 
     """Bring one stage up to date and say so. -> exit status."""
     from tokenaxis.pipeline.runner import run_stage
 
+    part = "" if work.label == "all" else f" {work.label}"
     with at_work(args, work.results, stage, work.label, say, wait) as job:
-        progress = Progress.on_terminal(stage, work.results)
+        progress = Progress.on_terminal(f"{stage}{part}", work.results)
         summary = run_stage(stage, work, say, args.jobs or os.cpu_count() or 1, args.run, progress)
         strictly_refused = bool(summary.refused) and stage == "token_axis" and work.strict
         job.complete = not summary.failed and not strictly_refused
-    part = "" if work.label == "all" else f" {work.label}"
     say(f"{stage}{part}: {summary.computed} computed, {summary.current} up to date, {summary.refused} left out")
     if summary.failed:
         say(f"{stage}{part}: {summary.failed} failed by a fault of tokenaxis; the other runs go on")
@@ -222,6 +222,10 @@ class expected:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, KeyboardInterrupt):
+            self.say("interrupted; what was done is kept, and the same command goes on from there")
+            self.status = 130  # as shells have it: 128 + SIGINT
+            return True
         if isinstance(error, OSError) and error.filename is not None:
             error = TokenAxisError(f"cannot be used: {error.strerror}", file=str(error.filename))
         if not isinstance(error, TokenAxisError):

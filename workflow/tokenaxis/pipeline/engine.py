@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenaxis import params, store
-from tokenaxis.errors import TokenAxisError
+from tokenaxis.errors import TokenAxisError, printable
 from tokenaxis.pipeline import ahead, leftovers, locks, made_of, options
 from tokenaxis.pipeline.fingerprints import code_digest
 from tokenaxis.pipeline.ledger import is_touched, put_aside
@@ -156,15 +156,32 @@ def prepare(config: dict[str, Any], cores: int | None, main: bool, arguments: li
     return plan
 
 
-def on_start(plan: Plan, asked: Any) -> None:
-    """Let the jobs go on with later stages, if all of them were asked for.
+def on_start(plan: Plan, asked: Any, executor: Any, given: dict[str, Any]) -> None:
+    """Before the first job: let jobs go on with later stages if all were asked for; keep other machines' shells safe.
 
     Args:
         plan: the layout.
         asked: Snakemake's DAGSettings, which it does not have yet when the Snakefile is parsed.
+        executor: Snakemake's executor plugin.
+        given: what the command line gave in --config.
+
+    Raises:
+        TokenAxisError: a path or a value that the shell of a cluster's job would expand.
     """
+    if not executor.common_settings.local_exec:
+        _refuse_expansion([str(Path.cwd()), str(params.HOME), *map(str, given.values())])
     if not (asked.targets or asked.target_jobs or asked.until or asked.omit_from):
         ahead.allow(plan.results, PER_RUN)
+
+
+def _refuse_expansion(texts: list[str]) -> None:
+    """Executors put a job's command line between double quotes, in which a shell still expands."""
+    for text in texts:
+        if set('"$`').intersection(text):
+            raise TokenAxisError(
+                f'{printable(text)!r} holds one of " $ `, which the shell of a cluster job would expand',
+                remedy="rename the folder, or name the logs in params.yaml in place of --config",
+            )
 
 
 def _plan_of_main(results: Path) -> Plan:
@@ -274,12 +291,21 @@ def escaped(text: object) -> str:
     return str(text).replace("{", "{{").replace("}", "}}")
 
 
-def refuse_prefix(results: str) -> None:
+def refuse_moved_results(results: str, storage: str | None) -> None:
     """Results stand in results/<sweep>, also for a Snakefile that uses this one as a module.
 
+    Args:
+        results: what Snakemake makes of the path "results".
+        storage: its default storage provider.
+
     Raises:
-        TokenAxisError: the module has a `prefix:` or `replace_prefix:`, which the scripts could not know of.
+        TokenAxisError: they would be elsewhere, which the scripts could not know of.
     """
+    if storage is not None:
+        raise TokenAxisError(
+            f"the storage provider {storage!r} copies declared files only, and artifacts of runs are not declared",
+            remedy="docs/cluster.md says how to run without a shared file system",
+        )
     if str(results) != "results":
         raise TokenAxisError(
             "a module's prefix is not supported", remedy="tell sweeps apart by name: config: {'sweep': ...}"

@@ -1,4 +1,4 @@
-"""What a killed Snakemake leaves in .snakemake, so that the same command again is all that a user has to do.
+"""What a killed Snakemake or script leaves behind, so that the same command again is all that a user has to do.
 
 Without this the next start ends with "Directory cannot be locked", and after --unlock with "Incomplete files".
 """
@@ -8,7 +8,12 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
+import time
 from pathlib import Path
+
+from tokenaxis import store
+from tokenaxis.pipeline.runner import LONGEST_WRITE_S
+from tokenaxis.pipeline.work import ENGINE
 
 STATE = Path(".snakemake")
 
@@ -29,6 +34,18 @@ def drop(results: Path) -> None:
         with contextlib.suppress(OSError):
             if _marked(mark.relative_to(marks)).startswith(ours):
                 mark.unlink()
+    _drop_temporaries(results)
+
+
+def _drop_temporaries(results: Path) -> None:
+    """Remove half-written files outside the folders of per-run stages, which tidy up after themselves."""
+    found = list(results.glob(f"*{store.TEMPORARY}*"))
+    for folder in (results / ENGINE, results / "comparison"):
+        found += folder.rglob(f"*{store.TEMPORARY}*")
+    for temporary in found:
+        with contextlib.suppress(OSError):
+            if abs(time.time() - temporary.stat().st_mtime) > LONGEST_WRITE_S:
+                temporary.unlink()
 
 
 def _marked(name: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -207,6 +208,7 @@ _shared: tuple[Callable[[Task], str], list[Task]] | None = None
 
 def _remember(compute: Callable[[Task], str], todo: list[Task]) -> None:
     global _shared  # set once in each child, before its first task
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its children
     _shared = compute, todo
 
 
