@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -60,13 +61,24 @@ def test_the_sweep_completes_with_the_same_bytes_as_at_home(
     assert logs >= expected | {"runs.log", "comparison.log"}, "a log for each job"
 
 
-def test_a_failing_job_is_retried_and_reported(
+def memory_asked_for(cluster: slurm.Slurm, folder: Path) -> list[int]:
+    """Megabytes of every job of a folder that SLURM still knows, oldest first."""
+    asked = []
+    for job in cluster.ask("scontrol", "--oneliner", "show", "jobs").splitlines():
+        if f" WorkDir={folder} " in f"{job} ":
+            asked += map(int, re.findall(r"MinMemory(?:Node|CPU)=(\d+)M", job))
+    return asked
+
+
+def test_a_failing_job_is_retried_with_more_memory_and_reported(
     cluster: slurm.Slurm, checkout: Checkout, made_by_snakemake: Checkout
 ) -> None:
     (checkout.path / "fail-once").touch()
     patch(checkout, "fits.py", 'Path("fail-once").exists() and (Path("fail-once").unlink(), sys.exit(1))')
     run = checkout.run(*COMMAND)
-    assert "Trying to restart job" in run.stderr
+    assert "Error in group" in run.stderr and "Trying to restart job" in run.stderr
+    # 1,000 MB for the stage `runs`; 2,000 for a shard, in whose job two stages may run side by side; one shard failed
+    assert sorted(memory_asked_for(cluster, checkout.path)) == [1000, *[2000] * len(labels(checkout)), 4000]
     assert without_comparison(checkout.artifacts()) == without_comparison(made_by_snakemake.artifacts())
     patch(checkout, "stability.py", 'sys.exit("deliberate")')
     checkout.set_params("  windows: 300", "  windows: 200")
@@ -98,12 +110,3 @@ def test_a_cancelled_job_is_made_up_for_by_running_again(
     (checkout.path / "slow").unlink()
     checkout.run(*COMMAND)
     assert without_comparison(checkout.artifacts()) == without_comparison(made_by_snakemake.artifacts())
-
-
-@pytest.mark.parametrize("profile", ["workstation", "slurm"])
-def test_a_profile_plans_every_job(profile: str, checkout: Checkout) -> None:
-    if profile == "slurm" and importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
-        pytest.skip("needs snakemake-executor-plugin-slurm: pip install -e '.[slurm]'")
-    run = checkout.run("snakemake", "--profile", f"workflow/profiles/{profile}", "--dry-run", "--quiet", "progress")
-    for rule in ("runs", "token_axis", "fits", "stability", "conventions", "passports", "comparison"):
-        assert rule in run.stdout + run.stderr
