@@ -177,6 +177,36 @@ DOCUMENTS: dict[str, bytes] = {
         b':::MLLOG {"key": "train_loss", "value": %.3f, "metadata": {"samples_count": %d}}\n' % (4 - n / 50, 32 * n)
         for n in range(40)
     ),
+    "hf.log": "".join(
+        f" 1%|# | {n}/60 [01:01<05:58,  1.89s/it]{{'loss': {4 - n / 50:.4f}, 'learning_rate': 1e-05, 'epoch': 0.1}}\n"
+        for n in range(1, 40)
+    ).encode(),
+    "nemo.log": b"".join(
+        b"Training epoch 0, iteration %d/99 | lr: 1e-07 | global_step: %d | reduced_train_loss: %.4f | val_loss: 3.0\n"
+        % (n, n, 4 - n / 50)
+        for n in range(40)
+    ),
+    "maxtext.log": b"".join(
+        b"completed step: %d, seconds: 0.4, total_weights: 8, loss: %.3f\n" % (n, 4 - n / 50) for n in range(40)
+    )
+    + b"eval metrics after step: 39, loss=3.0, total_weights=8\n",
+    "composer.log": b"".join(
+        b"[batch=%d/90]:\n\t Train time/token: %d\n\t Train loss/train/total: %.4f\n" % (n + 1, n * 64, 4 - n / 50)
+        for n in range(40)
+    ),
+    "fairseq.log": b"".join(
+        b'2021 | INFO | train_inner | {"loss": "%.3f", "ppl": "%.3f", "wpb": "64", "num_updates": "%d"}\n'
+        % (4 - n / 50, 2 ** (4 - n / 50), n)
+        for n in range(1, 40)
+    ),
+    "nanotron.log": b"".join(
+        b"iteration: %d / 90 | consumed_tokens: 5M | global_batch_size: 262K | lm_loss: %.4f | lr: 1e-3 |\n"
+        % (n, 4 - n / 50)
+        for n in range(1, 40)
+    ),
+    "minimind.log": b"".join(
+        b"Epoch:[1/1](%d/900) loss:%.4f lr:0.0005 epoch_Time:45.0min:\n" % (n, 4 - n / 50) for n in range(0, 40)
+    ),
     "olmo.log": b"".join(
         b"[2024-04-17 09:42:26] INFO [olmo.train:816, rank=0] [step=%d/900,epoch=0]\n    train/CrossEntropyLoss=%.4f\n"
         b"    throughput/total_tokens=%d\n" % (n, 4 - n / 50, n * 1024)

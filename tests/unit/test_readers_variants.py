@@ -148,7 +148,7 @@ VARIANTS = [
             1,
         ),
         "key-value",
-        (1, 20),
+        (0, 19),
         (20, 3.8),
     ),
     Variant(
@@ -204,8 +204,8 @@ VARIANTS = [
             ),
             1,
         ),
-        "key-value",
-        (1, 20),
+        "hf-stdout",
+        (0, 19),
         (20, 3.8),
     ),
     Variant(
@@ -252,16 +252,24 @@ VARIANTS = [
             20,
             lambda s: (
                 "2022-01-01 10:00:00 | INFO | train_inner | "
-                + json.dumps(
-                    {"epoch": 1, "loss": loss(s), "ppl": "12", "num_updates": str(s), "lr": "0.0005", "gnorm": "1.2"}
+                + js(
+                    epoch=1,
+                    update=0.1,
+                    loss=f"{12 - s / 1000:.3f}",
+                    ppl=f"{2 ** (12 - s / 1000):.2f}",
+                    wpb="16384",
+                    num_updates=str(s),
+                    lr="0.0005",
+                    gnorm="1.2",
                 )
             ),
             100,
             100,
         ),
-        "key-value",
-        (100, 2000),
-        (20, 4 - 20),
+        "fairseq",
+        (49, 1949),  # means over 100 updates, in the middle of their intervals
+        (20, 10 * math.log(2)),  # losses are logged in base 2
+        tokens=1949.5 * 16384,
     ),
     Variant(
         "epochs.log",

@@ -12,9 +12,11 @@ from tokenaxis.readers.base import IntervalMean, RawLog, Reader, Sample
 from tokenaxis.readers.content import sample
 from tokenaxis.readers.huge import flag_huge
 from tokenaxis.readers.means import mark_means
+from tokenaxis.readers.odd_losses import blank_placeholders, flag_filtered, note_odd
 from tokenaxis.readers.recognition import Recognition, recognise
 from tokenaxis.readers.registry import all_readers, by_name, code_digest
 from tokenaxis.readers.remedies import of_format
+from tokenaxis.readers.token_counts import check_tokens
 
 __all__ = [
     "IntervalMean",
@@ -58,11 +60,16 @@ def read(
                 raise TokenAxisError(f"is not a training log: {found.passed_over}", remedy=of_format(path))
             reader = found.reader
         if part is None:
-            return mark_means(flag_huge(reader.read(path, declaration)))
+            return _checked(reader.read(path, declaration), declaration)
         if reader.read_part is None:
             raise TokenAxisError(f"is in format {reader.name}, which holds one run a file")
-        return mark_means(flag_huge(reader.read_part(path, declaration, part)))
+        return _checked(reader.read_part(path, declaration, part), declaration)
     except TokenAxisError as error:
         raise error.within(path) from error.__cause__
     except OSError as error:
         raise TokenAxisError(f"cannot be read: {error.strerror or error}", file=path) from error
+
+
+def _checked(log: RawLog, declaration: Declaration) -> RawLog:
+    """What holds for the logs of all readers."""
+    return check_tokens(note_odd(blank_placeholders(flag_filtered(mark_means(flag_huge(log))))), declaration.columns)

@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tokenaxis.columns import LOSSES
 from tokenaxis.errors import TokenAxisError
-from tokenaxis.readers import cells, naming
+from tokenaxis.readers import cells, events, naming
 from tokenaxis.readers.base import Sample
+from tokenaxis.readers.lines import visible
 from tokenaxis.readers.records import flatten
 from tokenaxis.readers.table.dialect import Dialect, detect, split
 
 #: what a step is called in text logs
 _TEXT_STEP = re.compile(
-    rb"(?mi)(?:\b(?:step|iter|iteration|update)[\"']?\s{0,9}[:= ]\s{0,9}(\d{1,15})"
+    rb"(?mi)(?:(?<!per )\b(?:step|iter|iteration|update)[\"']?\s{0,9}[:= ]\s{0,9}(\d{1,15})"
     rb"|^s:(\d{1,15}) |^(\d{1,15}) (?:train|val)\b)"
 )
+
+
+#: formats whose lines call their steps otherwise, or name another count as well; compiled when one is asked for
+_OWN_STEPS = {
+    "hf-stdout": rb"'global_step(?:/max_steps)?': '?(\d{1,15})|(\d{1,15})/\d{1,15} \[[\d:]{1,12}<",
+    "nemo": rb"global_step[=:] ?(\d{1,15})",
+    "composer": rb"batch=(\d{1,15})/",
+    "fairseq": rb"num_updates\W{1,4}(\d{1,15})",
+}
+
+#: a later stretch goes on where an earlier one ends if it begins at most this many logging intervals after it ...
+GAP = 10
+#: ... and beyond this share of the earlier one's steps: two runs whose warm-up was cut off begin alike, not equal
+BEYOND_BEGINNING = 0.05
 
 
 @dataclass(frozen=True)
@@ -27,6 +43,17 @@ class Extent:
     first: int
     last: int
     interval: int
+
+
+def goes_on(chain: Sequence[Extent], steps: Extent) -> bool:
+    """Whether a stretch begins inside the steps of a run so far, or right after them, and not where that began.
+
+    It may end before the run did: the later attempt counts also where it is shorter.
+    """
+    first, last = chain[0].first, max(before.last for before in chain)
+    interval = max(steps.interval, *(before.interval for before in chain))
+    beginning = first + max(interval, BEYOND_BEGINNING * (last - first))
+    return beginning <= steps.first <= last + GAP * interval
 
 
 def extent(sample: Sample, reader: str) -> Extent | None:
@@ -39,7 +66,8 @@ def extent(sample: Sample, reader: str) -> Extent | None:
     if not sample.whole and not sample.tail:
         return None
     try:
-        steps = _FINDERS.get(reader, _in_text)(sample)
+        own = _OWN_STEPS.get(reader)
+        steps = _FINDERS.get(reader, _in_text)(sample) if own is None else _named(own, sample)
     except (TokenAxisError, UnicodeDecodeError):
         return None
     if not steps:
@@ -72,7 +100,7 @@ def _cells(lines: Iterable[bytes], column: int, dialect: Dialect) -> Iterable[in
     for line in lines:
         row = split(line.decode("utf-8", "replace").strip("\r"), dialect.delimiter)
         if len(row) == len(dialect.names):
-            step = _step(row[column])
+            step = step_of(row[column])
             if step is not None:
                 yield step
 
@@ -89,18 +117,34 @@ def _in_records(sample: Sample) -> list[int]:
             continue
         for key, value in flatten(record):
             if naming.role(key, sample.columns) == "step":
-                step = _step(str(value))
+                step = step_of(str(value))
                 steps += [] if step is None else [step]
                 break
     return steps
 
 
 def _in_text(sample: Sample) -> list[int]:
-    found = (_TEXT_STEP.findall(sample.head), _TEXT_STEP.findall(sample.tail))
+    found = (_TEXT_STEP.findall(visible(sample.head)), _TEXT_STEP.findall(visible(sample.tail)))
     return [int(b"".join(groups)) for part in found for groups in part]
 
 
-def _step(text: str) -> int | None:
+def _named(pattern: bytes, sample: Sample) -> list[int]:
+    found = (groups for part in (sample.head, sample.tail) for groups in re.findall(pattern, visible(part)))
+    return [int(groups if isinstance(groups, bytes) else b"".join(groups)) for groups in found]
+
+
+def _in_events(sample: Sample) -> list[int]:
+    """Steps of the scalars at both ends, of the losses where there are some."""
+    found = list(events.scalars(sample.head))
+    if not found:
+        return []  # where it begins is not seen
+    found += events.scalars(sample.tail[events.frame_start(sample.tail) :])
+    losses = [scalar.step for scalar in found if naming.role(scalar.tag, sample.columns) in LOSSES]
+    return [step for step in losses or [scalar.step for scalar in found] if step >= 0]
+
+
+def step_of(text: str) -> int | None:
+    """The step that a cell holds; None where it holds none."""
     try:
         value = float(text)
     except ValueError:
@@ -115,5 +159,6 @@ def _nothing(sample: Sample) -> list[int]:
 _FINDERS = {
     "table": _in_table,
     "jsonl": _in_records,
-    **dict.fromkeys(("tensorboard", "wandb-offline", "parquet", "wandb-export", "mlflow", "json-history"), _nothing),
+    "tensorboard": _in_events,
+    **dict.fromkeys(("wandb-offline", "parquet", "wandb-export", "mlflow", "json-history"), _nothing),
 }

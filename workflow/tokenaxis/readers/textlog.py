@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tokenaxis.columns import LOSSES, NAMES
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers.base import RawLog
 from tokenaxis.readers.content import Content
+from tokenaxis.readers.headers import Fact
+from tokenaxis.readers.repeats import once_each
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +27,6 @@ _LARGEST_STEP = 2.0**53
 _BLOCK = 1 << 20
 #: bytes before the last line in which it is compared with its like
 _TORN_WINDOW = 8192
-
-Fact = tuple[str, Any, str, str | None]
 
 
 @dataclass
@@ -42,6 +42,17 @@ class Rows:
     offsets: np.ndarray
     columns: dict[str, np.ndarray]
     unusable: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
+
+    def only(self, keep: np.ndarray) -> Rows:
+        """Those rows for which `keep`, bool (rows,), is true."""
+        import numpy as np
+
+        if keep.all():
+            return self
+        place = np.cumsum(keep) - 1
+        unusable = {key: place[indices[keep[indices]]] for key, indices in self.unusable.items()}
+        columns = {name: values[keep] for name, values in self.columns.items()}
+        return Rows(self.offsets[keep], columns, {key: rows for key, rows in unusable.items() if len(rows)})
 
 
 def find_rows(data: bytes, pattern: re.Pattern[bytes], names: Sequence[str]) -> Rows:
@@ -82,6 +93,20 @@ def find_rows(data: bytes, pattern: re.Pattern[bytes], names: Sequence[str]) -> 
     return rows
 
 
+def one_based(train: Rows, line: str) -> list[Notice]:
+    """Rows whose log counts the updates that their batch makes, as the updates done before; and the notice of it.
+
+    Args:
+        train: rows; with a step 0 among them they count from 0, and stay.
+        line: how such a line begins, for the notice, e.g. "step:N".
+    """
+    if not len(train.offsets) or not train.columns["step"].min() >= 1:
+        return []
+    train.columns["step"] = train.columns["step"] - 1
+    message = f"train lines count from 1: line `{line}` became step N-1, the updates done before its loss"
+    return [Notice("steps_one_based", message)]
+
+
 def _numpy(values: array, kind: type) -> np.ndarray:
     """An array that grew, as numpy, without a copy."""
     import numpy as np
@@ -119,6 +144,7 @@ def build(
     warnings: list[Notice] | None = None,
     what: str = "step line",
     needs_loss: bool = True,
+    timed: bool = True,
 ) -> RawLog:
     """The log of the rows found.
 
@@ -132,6 +158,7 @@ def build(
         facts, warnings: handed on.
         what: what the format calls a row, for messages.
         needs_loss: False for one of several files of a run.
+        timed: its lines hold times, so that two of the same bytes are one line that was printed twice.
 
     Raises:
         TokenAxisError: no row, or no loss.
@@ -139,7 +166,8 @@ def build(
     import numpy as np
 
     log = RawLog(reader, {}, np.empty(0, np.int64), {}, 0, facts=facts or [])
-    log.warnings = [*content.notices, *(warnings or [])]
+    found, repeats = once_each(content.data, found, whole_lines=timed)
+    log.warnings = [*content.notices, *(warnings or []), *repeats]
     columns = [name for name in NAMES if any(name in rows.columns for rows in found)]
     offsets = _joined([rows.offsets for rows in found])
     newlines = _newlines(content.data)
@@ -154,11 +182,13 @@ def build(
     if len(spots):
         broken_lines = np.setdiff1d(broken_lines, lines[keep])
     del newlines
-    order = np.argsort(offsets, kind="stable")
-    order = order[keep[order]]
+    order: np.ndarray | slice = slice(None)
+    if not (keep.all() and bool((offsets[1:] >= offsets[:-1]).all())):
+        order = np.argsort(offsets, kind="stable")
+        order = order[keep[order]]
     log.lines = lines[order]
     log.bad_lines = np.union1d(lines[~keep], broken_lines).tolist()
-    log.rows_read = len(order) + len(log.bad_lines)
+    log.rows_read = len(log.lines) + len(log.bad_lines)
     for name in columns:
         blank = [np.empty(0) if name in rows.columns else np.full(len(rows.offsets), np.nan) for rows in found]
         parts = [rows.columns.pop(name, nothing) for rows, nothing in zip(found, blank, strict=True)]
@@ -166,7 +196,7 @@ def build(
         log.names[name] = names.get(name, name)
     _gather_unusable(log, found, lines, keep)
     _complain(log, torn, lines, offsets)
-    if not len(order):
+    if not len(log.lines):
         raise TokenAxisError(f"has no {what}: the run ended before its first step, or the file is no log")
     flagged = {name for name, _ in log.unusable}
     for name in columns:
@@ -229,53 +259,3 @@ def broken_rows(data: bytes, start: re.Pattern[bytes], found: Iterable[Rows]) ->
             at = np.minimum(np.searchsorted(rows.offsets, starts), len(rows.offsets) - 1)
             unknown &= rows.offsets[at] != starts
     return starts[unknown].tolist()
-
-
-def line_of(data: bytes, offset: int) -> int:
-    """1-based line of a byte."""
-    return data.count(b"\n", 0, offset) + 1
-
-
-def header_facts(
-    data: bytes, pattern: re.Pattern[bytes], known: Mapping[bytes, tuple[str, Callable[[bytes], Any]]], where: str
-) -> list[Fact]:
-    """Facts of a header: lines `name ... value` of which some names are known.
-
-    Args:
-        data: the part of the log that holds the header.
-        pattern: multi-line pattern with groups name and value.
-        known: the log's name -> (fact key, conversion).
-        where: what the header is called in notes.
-    """
-    facts: list[Fact] = []
-    for match in pattern.finditer(data):
-        name, text = match.group(1).strip(), match.group(2).strip()
-        if name not in known:
-            continue
-        key, convert = known[name]
-        try:
-            value = convert(text)
-        except (ValueError, OverflowError):
-            continue
-        if value is not None:
-            facts.append((key, value, "emitted", f"{where}, line {line_of(data, match.start(1))}: {name.decode()}"))
-    return facts
-
-
-def whole(text: bytes) -> int | None:
-    """A positive whole number; None for what is none."""
-    value = int(float(text)) if text.strip() else 0
-    return value if value > 0 else None
-
-
-def amount(text: bytes) -> float:
-    """A finite number."""
-    value = float(text)
-    if value != value or abs(value) == float("inf"):
-        raise ValueError("not finite")
-    return value
-
-
-def words(text: bytes) -> str | None:
-    """Text as it stands."""
-    return text[:200].decode("utf-8", "replace") or None

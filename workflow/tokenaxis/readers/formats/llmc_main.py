@@ -38,7 +38,14 @@ def read(path: str, declaration: Declaration) -> RawLog:
     rows = find_rows(data, pattern, _COLUMNS)
     broken = broken_rows(data, re.compile(_START), [rows])
     return build(
-        NAME, content, [rows], _NAMES, broken=broken, torn=torn_offset(data, [pattern]), what="`s:N trl:` line"
+        NAME,
+        content,
+        [rows],
+        _NAMES,
+        broken=broken,
+        torn=torn_offset(data, [pattern]),
+        what="`s:N trl:` line",
+        timed=False,
     )
 
 

@@ -14,34 +14,26 @@ from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
-from tokenaxis.readers.textlog import (
-    Fact,
-    Rows,
-    amount,
-    broken_rows,
-    build,
-    find_rows,
-    header_facts,
-    torn_offset,
-    whole,
-    words,
-)
+from tokenaxis.readers.headers import Fact, amount, batch_by_header, header_facts, whole, words
+from tokenaxis.readers.lines import LEAD, lead, readable, visible
+from tokenaxis.readers.textlog import Rows, broken_rows, build, find_rows, one_based, torn_offset
 
 if TYPE_CHECKING:
     import numpy as np
 
 NAME = "llmc-stdout"
 _HEADER = b"| train data pattern"
-_LINE = rb"(?m)^step +\d+/\d+ \| (?:train )?loss "
+_LINE = rb"step +\d+/\d+ \| (?:train )?loss "
 # a value counts as whole once what follows it was written: another process may break into the line after that
 _ROW = (
-    rb"(?m)^step +(\d+)/\d+ \| (?:train )?loss +([^\s|(]+)(?: \([^)|\n]*\))? ?\|"
+    rb"step +(\d+)/\d+ \| (?:train )?loss +([^\s|(]+)(?: \([^)|\n]*\))? ?\|"
     rb"(?: norm +([^\s|(]+)(?: \([^)|\n]*\))? ?\|)?(?: lr +([^\s|(]+) ?\|)?"
 )
-_START = rb"(?m)^step +\d+/"
-_VAL = rb"(?m)^val loss +([^\s|]+)"
+_START = rb"step +\d+/"
+_VAL = rb"val loss +([^\s|]+)"
 _NAMES = {"step": "step", "train_loss": "loss", "grad_norm": "norm", "lr": "lr", "val_loss": "val loss"}
-_TABLE = rb"(?m)^\| ([A-Za-z_()&. ]{1,60}?) {1,60}\| ([^|\n]{1,200}?) {1,200}\|"
+_TABLE = rb"\| ([A-Za-z_()&. ]{1,60}?) {1,60}\| ([^|\n]{1,200}?) {1,200}\|"
+_BATCH = rb"\| total batch size +\| (\d+) +\|"
 _FACTS: dict[bytes, tuple[str, Callable[[bytes], Any]]] = {
     b"total batch size": ("tokens_per_step", whole),
     b"sequence length T": ("seq_len", whole),
@@ -71,8 +63,8 @@ def sniff(sample: Sample) -> int:
     head = sample.head
     if _HEADER in head and (b"num_layers L" in head or b"sequence length T" in head or b"max_sequence" in head):
         return 95
-    lines = (b"step " in head and re.search(_LINE, head)) or (b"step " in sample.tail and re.search(_LINE, sample.tail))
-    return 90 if lines else 0
+    line = rb"(?m)^" + LEAD + _LINE
+    return 90 if any(b"step " in part and re.search(line, visible(part)) for part in (head, sample.tail)) else 0
 
 
 def read(path: str, declaration: Declaration) -> RawLog:
@@ -82,18 +74,16 @@ def read(path: str, declaration: Declaration) -> RawLog:
         TokenAxisError: the run ended before its first step.
     """
     content = read_content(path)
-    data = content.data
-    pattern, val_pattern = re.compile(_ROW), re.compile(_VAL)
+    data = readable(content)
+    begin = rb"(?m)^" + lead(data, _LINE)
+    pattern, val_pattern = re.compile(begin + _ROW), re.compile(begin + _VAL)
     train = find_rows(data, pattern, ("step", "train_loss", "grad_norm", "lr"))
     val = find_rows(data, val_pattern, ("val_loss",))
-    broken = broken_rows(data, re.compile(_START), [train])
+    broken = broken_rows(data, re.compile(begin + _START), [train])
     val.columns = {"step": _val_steps(train, val), **val.columns}
     warnings = _cut_lines(train)
-    if len(train.offsets) and train.columns["step"].min() >= 1:
-        train.columns["step"] = train.columns["step"] - 1
-        message = "train lines count from 1: line `step N` became step N-1, the updates done before its loss"
-        warnings.append(Notice("steps_one_based", message))
-    facts = _facts(data[: 1 << 16])
+    warnings += one_based(train, "step N")
+    facts = batch_by_header(data, b"total batch size", begin + _BATCH, [train, val], _facts(data[: 1 << 16], begin))
     if not len(train.offsets):
         why = "out of memory" if b"out of memory" in data else "no `step N/TOTAL` line"
         raise TokenAxisError(f"has no step: the run ended before its first one ({why})", remedy="remove it")
@@ -137,8 +127,8 @@ def _cut_lines(train: Rows) -> list[Notice]:
     return [Notice("cut_lines", f"{int(cut.sum())} lines break off after the loss (step {steps}); the loss was kept")]
 
 
-def _facts(head: bytes) -> list[Fact]:
-    facts = header_facts(head, re.compile(_TABLE), _FACTS, "header")
+def _facts(head: bytes, begin: bytes) -> list[Fact]:
+    facts = header_facts(head, re.compile(begin + _TABLE), _FACTS, "header")
     peak = next((fact for fact in facts if fact[0] == "peak_tflops"), None)
     if peak is not None:
         facts.append(("peak_source", "llm.c's own table of devices", "emitted", peak[3]))

@@ -2,20 +2,24 @@
 
 A line is written after the update of iteration N: consumed samples and tokens count AFTER it, `lm loss` is the mean
 over the iterations since the line before (log_interval). Ranks may prefix their lines (`0: `). A field may be missing:
-an iteration whose gradients overflowed logs no loss.
+an iteration whose gradients overflowed logs no loss. Validation may be of several sets, and ends with the test set.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice
 from tokenaxis.readers.base import IntervalMean, RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
-from tokenaxis.readers.textlog import Fact, Rows, amount, build, find_rows, header_facts, whole, words
+from tokenaxis.readers.formats._megatron_arguments import arguments, arguments_in_sequences
+from tokenaxis.readers.lines import readable, visible
+from tokenaxis.readers.remedies import missing_column
+from tokenaxis.readers.textlog import Rows, build
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +28,8 @@ NAME = "megatron"
 _LINE = rb"(?m)^[^\n]{0,120}?\biteration +\d+/ *\d+ \| "
 _ROW = rb"(?m)^[^\n]{0,120}?\biteration +(\d+)/ *(\d+) \|([^\n]*)"
 _VAL = (
-    rb"(?m)^[^\n]{0,60}?\bvalid(?:ation)? (?:loss|results) at (?:iteration|step) (\d+)[^|\n]*"
-    rb"\| lm[ _]loss(?: value)?: *([^\s|]+) \|"
+    rb"(?m)^[^\n]{0,120}?\b(valid|validation|test)(-[^\s|]{1,60})? (?:loss|results) at (?:iteration|step) (\d+)"
+    rb"([^|\n]{0,120})\| lm[ _]loss(?: value)?: *([^\s|]+)(?= *\||\s*$)"
 )
 # bounded, so that a line of any length is read in proportion to it
 _FIELD = rb"([A-Za-z][^:|]{0,80}?) {0,9}: {0,20}([^|]{0,80}?) \|"
@@ -42,47 +46,13 @@ _FIELDS = {
     b"global batch size": "sequences",
 }
 _COLUMNS = ("step", "tokens", "tokens_per_step", "train_loss", "lr", "grad_norm")
-_ARGUMENT = rb"(?m)^(?:\[?\w+\]?: +)? {1,4}(\w+) \.{2,} ?([^\r\n]*)"
 _MARKS = (b" arguments -----", b"pretrain_gpt.py", b"DeepSpeed", b"megatron", b"NeoXArgs")
-
-
-def _choice(text: bytes) -> str | None:
-    """The last part of an enumeration's name: PositionEmbeddingType.alibi."""
-    return text.split(b".")[-1].decode("ascii", "replace") or None
-
-
-def _precision(text: bytes) -> str | None:
-    return {b"torch.bfloat16": "bf16", b"torch.float16": "fp16"}.get(text)
-
-
-_FACTS: dict[bytes, tuple[str, Any]] = {
-    b"num_layers": ("n_layers", whole),
-    b"hidden_size": ("d_model", whole),
-    b"ffn_hidden_size": ("d_ff", whole),
-    b"num_attention_heads": ("n_heads", whole),
-    b"kv_channels": ("head_dim", whole),
-    b"seq_length": ("seq_len", whole),
-    b"padded_vocab_size": ("padded_vocab_size", whole),
-    b"max_position_embeddings": ("max_positions", whole),
-    b"position_embedding_type": ("position_embedding", _choice),
-    b"params_dtype": ("precision", _precision),
-    b"world_size": ("world_size", whole),
-    b"data_parallel_size": ("dp", whole),
-    b"tensor_model_parallel_size": ("tp", whole),
-    b"pipeline_model_parallel_size": ("pp", whole),
-    b"num_experts": ("moe_experts", whole),
-    b"train_iters": ("planned_steps", whole),
-    b"lr": ("lr_peak", amount),
-    b"min_lr": ("lr_final", amount),
-    b"lr_decay_style": ("lr_schedule", words),
-    b"log_interval": ("train_loss_interval_steps", whole),
-}
 
 
 def sniff(sample: Sample) -> int:
     """Certain when an iteration line is there, or the arguments that are printed before the first."""
     for part in (sample.head, sample.tail):
-        if b"iteration" in part and re.search(_LINE, part):
+        if b"iteration" in part and re.search(_LINE, visible(part)):
             return 95
     head = sample.head
     return 80 if sum(mark in head for mark in _MARKS) >= 2 and b" ..." in head else 0
@@ -95,17 +65,20 @@ def read(path: str, declaration: Declaration) -> RawLog:
         TokenAxisError: no iteration line.
     """
     content = read_content(path)
-    data = content.data
+    data = readable(content)
     first = re.search(_ROW, data)
-    facts = header_facts(data[: first.start() if first else 1 << 18], re.compile(_ARGUMENT), _FACTS, "arguments")
+    head = data[: first.start() if first else 1 << 18]
+    facts = arguments(head)
     seq_len = declaration.seq_len or next((value for key, value, _, _ in facts if key == "seq_len"), None)
-    facts += _planned_tokens(data[: first.start() if first else 1 << 18], seq_len)
-    train, broken, total = _train_rows(data, seq_len)
-    if total and not any(key == "planned_steps" for key, *_ in facts):
-        facts.append(("planned_steps", total, "emitted", "iteration N/ TOTAL"))
-    val = find_rows(data, re.compile(_VAL), ("step", "val_loss"))
-    if len(train.offsets):
-        val.columns |= _consumed_at(train, val)
+    facts += arguments_in_sequences(head, seq_len)
+    train = _train_rows(data, seq_len, _fields(declaration.columns))
+    if train.total and not any(key == "planned_steps" for key, *_ in facts):
+        facts.append(("planned_steps", train.total, "emitted", "iteration N/ TOTAL"))
+    val, notices = _validation(data)
+    if len(train.rows.offsets):
+        val.columns |= _consumed_at(train.rows, val)
+        if not len(val.offsets) and _no_loss(train.rows):
+            raise missing_column("train_loss", sorted(train.names), declaration.columns)
     names = {
         "step": "iteration",
         "tokens": "consumed tokens" if b"consumed tokens" in data else "consumed samples",
@@ -118,11 +91,11 @@ def read(path: str, declaration: Declaration) -> RawLog:
     log = build(
         NAME,
         content,
-        [train, val],
-        names,
-        broken=broken,
+        [train.rows, val],
+        names | {canonical: own for canonical, own in declaration.columns.items() if canonical in names},
+        broken=train.broken,
         facts=facts,
-        warnings=_notices(data, seq_len),
+        warnings=_notices(data, seq_len) + notices,
         what="`iteration N/ TOTAL` line",
     )
     log.tokens_convention = "after" if "tokens" in log.columns else None
@@ -131,23 +104,86 @@ def read(path: str, declaration: Declaration) -> RawLog:
     return log
 
 
-def _train_rows(data: bytes, seq_len: float | None) -> tuple[Rows, list[int], int]:
-    """(rows, bytes of lines that break off before any field, planned iterations)."""
+class _Train(NamedTuple):
+    """Rows of iteration lines; bytes of lines that break off before any field; planned iterations; names of fields."""
+
+    rows: Rows
+    broken: list[int]
+    total: int
+    names: set[str]
+
+
+def _fields(declared: Mapping[str, str]) -> dict[bytes, str]:
+    """Name in a line, lower case -> column; a declared name takes the place of those that are known for its column."""
+    fields = {name: column for name, column in _FIELDS.items() if column not in declared}
+    return fields | {own.strip().lower().encode(): canonical for canonical, own in declared.items()}
+
+
+def _no_loss(train: Rows) -> bool:
+    import numpy as np
+
+    flagged = any(name == "train_loss" for name, _ in train.unusable)
+    return not flagged and bool(np.isnan(train.columns["train_loss"]).all())
+
+
+def _validation(data: bytes) -> tuple[Rows, list[Notice]]:
+    """Validation losses of one set: of several the first, of the test set none unless it is all there is."""
+    import numpy as np
+
+    names: list[bytes] = []
+    offsets, steps, values = array("q"), array("d"), array("d")
+    unusable: dict[tuple[str, str], list[int]] = {}
+    for match in re.finditer(_VAL, data):
+        names.append(_set_name(*match.group(1, 2, 4)))
+        value, trouble = _number(match.group(5))
+        if trouble is not None:
+            unusable.setdefault(("val_loss", trouble), []).append(len(offsets))
+        offsets.append(match.start())
+        steps.append(float(match.group(3)[:18]))
+        values.append(value)
+    rows = Rows(
+        np.array(offsets),
+        {"step": np.array(steps), "val_loss": np.array(values)},
+        {key: np.array(indices, np.int64) for key, indices in unusable.items()},
+    )
+    sets = sorted(dict.fromkeys(names), key=lambda name: (name == b"test", name != b""))
+    if len(sets) < 2:
+        return rows, []
+    chosen = rows.only(np.array([name == sets[0] for name in names]))
+    if sets[1:] == [b"test"]:
+        return chosen, []
+    shown = ", ".join(repr(name.decode("utf-8", "replace")) for name in sets[:6] if name)
+    message = f"validation losses of several sets ({shown}); the first was taken as val_loss"
+    return chosen, [Notice("val_loss_chosen", message)]
+
+
+def _set_name(kind: bytes, name: bytes | None, where: bytes) -> bytes:
+    """Which set a validation line is of: b"test", b"" for the one that has no name, or its name."""
+    if kind == b"test" or b"test set" in where:
+        return b"test"
+    return b" ".join((name or b"", where.replace(b"on validation set", b"").strip())).strip()
+
+
+def _train_rows(data: bytes, seq_len: float | None, fields: Mapping[bytes, str]) -> _Train:
     import numpy as np
 
     offsets, total = array("q"), 0
+    names: set[str] = set()
     broken: list[int] = []
     columns = {name: array("d") for name in _COLUMNS}
     unusable: dict[tuple[str, str], list[int]] = {}
     field = re.compile(_FIELD)
     for match in re.finditer(_ROW, data):
-        found = field.findall(match.group(3))
-        cells = {_FIELDS[name.strip().lower()]: text for name, text in found if name.strip().lower() in _FIELDS}
+        # a line that is whole may end without a bar
+        found = field.findall(match.group(3) + (b" |" if match.end() < len(data) else b""))
+        cells = {fields[name.strip().lower()]: text for name, text in found if name.strip().lower() in fields}
         if not found:
             broken.append(match.start())
             continue
         total = int(match.group(2)[:18])
         row = len(offsets)
+        if row == 0:
+            names.update(name.decode("utf-8", "replace").strip() for name, _ in found)
         offsets.append(match.start())
         cells["step"] = match.group(1)
         if seq_len:
@@ -161,7 +197,7 @@ def _train_rows(data: bytes, seq_len: float | None) -> tuple[Rows, list[int], in
                 unusable.setdefault((name, kind), []).append(row)
     rows = Rows(np.array(offsets, np.int64), {name: np.array(column) for name, column in columns.items()})
     rows.unusable = {key: np.array(indices, np.int64) for key, indices in unusable.items()}
-    return rows, broken, total
+    return _Train(rows, broken, total, names)
 
 
 def _consumed_at(train: Rows, val: Rows) -> dict[str, np.ndarray]:
@@ -214,11 +250,6 @@ def _number(text: bytes | None) -> tuple[float, str | None]:
 def _times(text: bytes, factor: float) -> bytes:
     value, kind = _number(text)
     return text if kind else repr(value * factor).encode()
-
-
-def _planned_tokens(head: bytes, seq_len: float | None) -> list[Fact]:
-    samples = header_facts(head, re.compile(_ARGUMENT), {b"train_samples": ("planned_tokens", whole)}, "arguments")
-    return [(key, value * seq_len, source, f"{note} * seq_length") for key, value, source, note in samples if seq_len]
 
 
 def _notices(data: bytes, seq_len: float | None) -> list[Notice]:

@@ -1,7 +1,8 @@
 """Standard output of karpathy/nanoGPT: `iter N: loss X, time Yms, mfu Z%` and `step N: train loss X, val loss Y`.
 
 train.py prints both with the number of updates done before. The train loss of a `step` line is a mean over many batches
-in evaluation mode; it is used only where no `iter` line is there.
+in evaluation mode; it is used only where no `iter` line is there. Forks add fields (`lr`, `grad_norm`), and print a
+`step` line without a train loss, or with perplexities between.
 """
 
 from __future__ import annotations
@@ -13,24 +14,27 @@ from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
-from tokenaxis.readers.textlog import (
-    Fact,
-    amount,
-    broken_rows,
-    build,
-    find_rows,
-    header_facts,
-    line_of,
-    torn_offset,
-    whole,
-)
+from tokenaxis.readers.headers import Fact, amount, batch_by_header, header_facts, line_of, whole
+from tokenaxis.readers.lines import LEAD, lead, readable, visible
+from tokenaxis.readers.textlog import broken_rows, build, find_rows, torn_offset
 
 NAME = "nanogpt"
-_FIRST = rb"(?m)^(?:iter \d+: loss [-+.\dnaif]+|step \d+: train loss [-+.\dnaif]+, val loss)"
-_ITER = rb"(?m)^iter (\d+): loss ([^\s,]+)(?=[\s,]|\Z)"
-_STEP = rb"(?m)^step (\d+): train loss ([^\s,]+), val loss ([^\s,]+)(?=[\s,]|\Z)"
-_START = rb"(?m)^(?:iter \d+(?::|\Z)|step \d+(?:: train loss|\Z))"
-_SETTING = rb"(?m)^ *([a-z_]+) *= *([0-9.e+-]+)(?= *(?:#.*)?\r?$)"
+_LINE = (
+    rb"(?:[Ii]ter \d+: loss [-+.\dnaif]+(?=[\s,])"
+    rb"|(?:[Ss]tep|[Ii]ter) \d+: (?:train loss [-+.\dnaif]+, [^\n]{0,60}?)?val loss [-+.\dnaif])"
+)
+_ITER = rb"[Ii]ter (\d+): loss ([^\s,]+)(?=[\s,]|\Z)"
+#: fields that forks add, in any order -> column; looked for only where the first line has them
+_ADDED = (
+    (rb"[^\n]{0,120}?, lr:? ([^\s,]+)", "lr"),
+    (rb"[^\n]{0,120}?, grad[_ ]?norm:? ([^\s,]+)", "grad_norm"),
+)
+_STEP = (
+    rb"(?:[Ss]tep|[Ii]ter) (\d+): (?:train loss ([^\s,]+), (?:train perplexity [^\s,]+, )?)?"
+    rb"val loss ([^\s,]+)(?=[\s,]|\Z)"
+)
+_START = rb"(?:[Ii]ter \d+(?::|\Z)|[Ss]tep \d+(?:: (?:train|val) loss|\Z))"
+_SETTING = rb" *([a-z_]+) *= *([0-9.e+-]+)(?= *(?:#.*)?\r?$)"
 _SETTINGS = {
     b"block_size": ("seq_len", whole),
     b"n_layer": ("n_layers", whole),
@@ -41,11 +45,19 @@ _SETTINGS = {
     b"learning_rate": ("lr_peak", amount),
 }
 
+#: what the header says, fact, unit, and what notes call it
+_BATCH = rb" *[Tt]okens per iteration(?: will be)?: *([\d,]+)"
+_COUNTS = (
+    (_BATCH, "tokens_per_step", "", "tokens per iteration"),
+    (rb"number of parameters: ([\d.]+)M", "n_params_without_positions", "M", "rounded, without the position table"),
+    (rb"([\d.]+) M parameters", "n_params", "M", "M parameters"),
+)
+
 
 def sniff(sample: Sample) -> int:
     """Certain when an `iter` or `step` line is there."""
     for part in (sample.head, sample.tail):
-        if (b"iter " in part or b"train loss" in part) and re.search(_FIRST, part):
+        if b"loss " in part and re.search(rb"(?m)^" + LEAD + _LINE, visible(part)):
             return 90
     return 0
 
@@ -57,11 +69,14 @@ def read(path: str, declaration: Declaration) -> RawLog:
         TokenAxisError: no row.
     """
     content = read_content(path)
-    data = content.data
-    patterns = [re.compile(_ITER), re.compile(_STEP)]
-    iters = find_rows(data, patterns[0], ("step", "train_loss"))
+    data = readable(content)
+    begin = rb"(?m)^" + lead(data, _LINE)
+    added = _added(data, begin)
+    behind = b"".join(rb"(?:(?=" + field + rb"))?" for field, _ in added)
+    patterns = [re.compile(begin + _ITER + behind), re.compile(begin + _STEP)]
+    iters = find_rows(data, patterns[0], ("step", "train_loss", *(name for _, name in added)))
     evals = find_rows(data, patterns[1], ("step", "train_loss", "val_loss"))
-    broken = broken_rows(data, re.compile(_START), [iters, evals])
+    broken = broken_rows(data, re.compile(begin + _START), [iters, evals])
     names = {"step": "iter", "train_loss": "loss", "val_loss": "val loss"}
     warnings = []
     if len(iters.offsets):
@@ -71,6 +86,7 @@ def read(path: str, declaration: Declaration) -> RawLog:
         names |= {"step": "step", "train_loss": "train loss"}
         message = "no `iter` lines: train_loss is the mean over evaluation batches that `step` lines give"
         warnings.append(Notice("train_loss_is_a_mean", message))
+    facts = _facts(data[: 1 << 16], begin)
     return build(
         NAME,
         content,
@@ -78,26 +94,25 @@ def read(path: str, declaration: Declaration) -> RawLog:
         names,
         broken=broken,
         torn=torn_offset(data, patterns),
-        facts=_facts(data[: 1 << 16]),
+        facts=batch_by_header(data, b"okens per iteration", begin + _BATCH, [iters, evals], facts),
         warnings=warnings,
         what="`iter N: loss X` line",
     )
 
 
-def _facts(head: bytes) -> list[Fact]:
-    facts = header_facts(head, re.compile(_SETTING), _SETTINGS, "configuration")
-    tokens = re.search(rb"(?m)^tokens per iteration will be: ([\d,]+)", head)
-    if tokens is not None:
-        value = units.count(tokens.group(1).decode())
-        if value:
-            note = f"header, line {line_of(head, tokens.start())}: tokens per iteration"
-            facts.append(("tokens_per_step", value, "emitted", note))
-    params = re.search(rb"(?m)^number of parameters: ([\d.]+)M", head)
-    if params is not None:
-        value = units.count(params.group(1).decode() + "M")
-        if value:
-            note = f"header, line {line_of(head, params.start())}: rounded, without the position table"
-            facts.append(("n_params_without_positions", int(value), "emitted", note))
+def _added(data: bytes, begin: bytes) -> list[tuple[bytes, str]]:
+    """The fields of forks that the first `iter` line has."""
+    match = re.search(begin + _ITER + rb"[^\n]*", data)
+    return [(field, name) for field, name in _ADDED if match is not None and re.match(field, match.group())]
+
+
+def _facts(head: bytes, begin: bytes) -> list[Fact]:
+    facts = header_facts(head, re.compile(begin + _SETTING), _SETTINGS, "configuration")
+    for pattern, key, unit, what in _COUNTS:
+        match = re.search(begin + pattern, head)
+        value = None if match is None else units.count(match.group(1).decode() + unit)
+        if match is not None and value and value < 1e18:
+            facts.append((key, int(value), "emitted", f"header, line {line_of(head, match.start())}: {what}"))
     return facts
 
 

@@ -18,8 +18,8 @@ from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers import naming
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
+from tokenaxis.readers.headers import Fact
 from tokenaxis.readers.records import Records
-from tokenaxis.readers.textlog import Fact
 
 NAME = "trainmeter"
 _KINDS = frozenset(("run.start", "run.end", "hello", "fact", "step", "metric", "phase", "alert"))
