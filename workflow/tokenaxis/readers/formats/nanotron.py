@@ -78,7 +78,7 @@ def read(path: str, declaration: Declaration) -> RawLog:
         torn=torn_offset(data, [pattern]),
         facts=facts,
         warnings=warnings,
-        what="`iteration: N / TOTAL` line",
+        what="line with iteration: N / TOTAL",
     )
 
 
