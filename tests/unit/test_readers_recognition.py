@@ -206,3 +206,11 @@ def test_a_readme_with_a_table_of_losses_is_no_log_unless_declared(tmp_path: Pat
     assert look(tmp_path, "README.md", table).passed_over == "documentation"
     declared = look(tmp_path, "README.md", table, declared_format="table").reader
     assert declared is not None and declared.name == "table"
+
+
+def test_a_reader_is_found_by_the_name_of_its_module() -> None:
+    for reader in readers.all_readers():
+        assert readers.by_name(reader.name) is reader
+    for name in ("nonsense", "_modded_source", "__init__", "../base", ""):
+        with pytest.raises(TokenAxisError, match="no reader is called"):
+            readers.by_name(name)

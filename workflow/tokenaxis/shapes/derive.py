@@ -30,14 +30,18 @@ class Shape:
     Attributes:
         facts: the given facts and the derived ones.
         derivations: key -> how it was derived, of the derived ones only.
+        lacking: key -> what `missing` said of it.
     """
 
     facts: FactStore
     derivations: dict[str, Derivation] = field(default_factory=dict)
+    lacking: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def missing(self, key: str) -> tuple[str, ...]:
         """The given facts that `key` would still need, on the way that needs fewest; () if it is there."""
-        return tuple(sorted(_missing(key, self.facts, frozenset())))
+        if key not in self.lacking:
+            self.lacking[key] = tuple(sorted(_missing(key, self.facts, frozenset())))
+        return self.lacking[key]
 
 
 def complete(given: FactStore) -> Shape:

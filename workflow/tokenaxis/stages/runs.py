@@ -12,7 +12,6 @@ from tokenaxis.pipeline import fingerprints
 from tokenaxis.pipeline.hashes import Hashes
 from tokenaxis.pipeline.ledger import Ledger, record
 from tokenaxis.pipeline.work import ENGINE, index_path
-from tokenaxis.sweep import declared, discover
 
 
 def find(sweep: str, root: Path, ignore: list[str], results: Path) -> dict[str, Any]:
@@ -28,6 +27,8 @@ def find(sweep: str, root: Path, ignore: list[str], results: Path) -> dict[str, 
     Raises:
         TokenAxisError: no such directory, not a single file in it, or a declaration file that does not fit its schema.
     """
+    from tokenaxis.sweep import declared, discover  # 40 ms, which a job that only writes what was found need not pay
+
     declaration = declared.load(sweep, results / ENGINE / "valid", root)
     found = discover.discover(root, declaration, ignore, results / ENGINE / "discovery.json")
     if not (found.runs or found.refused or found.passed_over):
