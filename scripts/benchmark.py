@@ -100,6 +100,8 @@ def make_checkout(folder: Path, runs: int, rows: int) -> Path:
     params = params.replace("sweep: tiny-gpt", "sweep: planted").replace("logs: sweeps/tiny-gpt", "logs: logs")
     (folder / "params.yaml").write_text(params.replace("  targets: auto", "  targets: [2.4, 2.3]"), encoding="utf-8")
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    # byte code is made once in the life of a checkout, not once for a sweep
+    subprocess.run([sys.executable, "-m", "compileall", "-q", "workflow/tokenaxis"], cwd=folder, check=True)
     return folder
 
 

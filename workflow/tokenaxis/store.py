@@ -132,7 +132,7 @@ def read_parquet(path: Path, names: Sequence[str] | None = None) -> tuple[dict[s
     from tokenaxis import arrow
 
     reader = ParquetReader()
-    reader.open(str(path), use_memory_map=False)
+    reader.open(str(path), use_memory_map=False, pre_buffer=False)
     schema = reader.schema_arrow
     wanted = [name for name in schema.names if names is None or name in names]
     table = reader.read_all(column_indices=[reader.column_name_idx(name) for name in wanted], use_threads=False)
@@ -145,13 +145,15 @@ def read_parquet_meta(path: Path) -> dict[str, Any]:
     from pyarrow._parquet import ParquetReader
 
     reader = ParquetReader()
-    reader.open(str(path), use_memory_map=False)
+    reader.open(str(path), use_memory_map=False, pre_buffer=False)
     stored = reader.metadata.metadata or {}
     return json.loads(stored.get(b"tokenaxis", b"{}")) | {"fingerprint": stored.get(b"fingerprint", b"").decode()}
 
 
 def parquet_fingerprint(path: Path) -> str | None:
     """The fingerprint that a table carries; None if it is missing or damaged."""
+    if not path.exists():  # pyarrow takes its time to say so
+        return None
     try:
         return read_parquet_meta(path)["fingerprint"] or None
     except Exception:  # pyarrow raises its own errors, OSError and ValueError for a damaged file: all mean "not there"
