@@ -48,6 +48,10 @@ def modded(step: int, loss: float) -> bytes:
     return f"step:{step}/{ROWS} train_loss:{loss:.6f} train_time:{step * 100}ms step_avg:100.00ms\n".encode()
 
 
+def key_value(step: int, loss: float) -> bytes:
+    return f"INFO step={step} lr=0.001 loss={loss:.6f}\n".encode()
+
+
 def event(step: int, loss: float) -> bytes:
     value = field(1, b"train/loss") + b"\x15" + struct.pack("<f", loss)
     payload = b"\x09" + struct.pack("<d", 1e9 + step) + b"\x10" + varint(step) + field(5, field(1, value))
@@ -66,6 +70,7 @@ FORMATS: dict[str, tuple[bytes, Callable[[int, float], bytes]]] = {
     "log.jsonl": (b"", jsonl),
     "main.log": (b"", llmc),
     "run.txt": (b"", modded),
+    "train.out": (b"", key_value),
     "events.out.tfevents.1.host": (struct.pack("<Q", len(VERSION)) + bytes(4) + VERSION + bytes(4), event),
     "run-abc.wandb": (b":W&B" + struct.pack("<HB", 0xBEE1, 0), wandb),
 }
@@ -85,3 +90,21 @@ def test_a_log_that_ends_at_any_byte_gives_whole_rows_only(name: str, tmp_path: 
         counts.append(len(found))
     assert counts == sorted(counts) and counts[-1] == ROWS, "no row is lost once it is whole"
     assert ROWS - 4 <= counts[0] < ROWS
+
+
+SHORT = {
+    "a.csv": "{step},{loss:.4g}\n",
+    "a.out": "step={step} loss={loss:.4g}\n",
+    "main.log": "s:{step} trl:{loss:.4g}\n",
+}
+
+
+@pytest.mark.parametrize(("name", "row"), SHORT.items())
+def test_numbers_of_several_lengths_are_not_taken_from_a_cut_line(name: str, row: str, tmp_path: Path) -> None:
+    truth = [float(f"{loss:.4g}") for loss in losses()]
+    text = "step,train_loss\n" * name.endswith(".csv")
+    text += "".join(row.format(step=step, loss=loss) for step, loss in enumerate(truth, 1))
+    for end in range(len(text) - 400, len(text) + 1):
+        (tmp_path / name).write_text(text[:end])
+        found = readers.read(str(tmp_path / name), Declaration()).columns["train_loss"].tolist()
+        assert found == truth[: len(found)], f"cut at {end}"

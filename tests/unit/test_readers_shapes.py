@@ -192,7 +192,7 @@ def test_losses_of_0_at_the_end_are_no_placeholders(tmp_path: Path) -> None:
 
 def test_a_loss_below_0_is_said_to_be_no_cross_entropy(tmp_path: Path) -> None:
     rows = [f"{step},{-0.02 * step}" for step in range(1, 40)]
-    log = readers.read(str(write(tmp_path / "progress.csv", "step,train/loss\n" + "\n".join(rows))))
+    log = readers.read(str(write(tmp_path / "progress.csv", "step,train/loss\n" + "\n".join(rows) + "\n")))
     (notice,) = [notice for notice in log.warnings if notice.code == "train_loss_below_zero"]
     assert "39 rows" in notice.message
 

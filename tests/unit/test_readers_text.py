@@ -9,6 +9,7 @@ import pytest
 
 from tokenaxis import readers
 from tokenaxis.errors import TokenAxisError
+from tokenaxis.readers.cells import may_be_cut
 
 STDOUT = (
     "step {n:4d}/100 | loss {loss} (+nanz)| norm 0.5000 (-0.10z)| lr 6.00e-04 | 42.10 ms | 32.1% bf16 MFU | 9 tok/s\n"
@@ -121,3 +122,25 @@ def test_nanogpt_prefers_the_batch_loss_and_falls_back_to_the_mean(tmp_path: Pat
     log = read(tmp_path, "step 0: train loss 10.9, val loss 10.8\nstep 250: train loss 5.5, val loss 5.6\n")
     assert log.columns["train_loss"].tolist() == [10.9, 5.5]
     assert codes(log) == {"train_loss_is_a_mean"}
+
+
+@pytest.mark.parametrize(
+    ("last", "earlier", "cut"),
+    [
+        ("2.65", ["2.656", "2.512"], True),  # shorter than all
+        ("2.65", ["2.656", "2.5"], True),  # of 2.651 to 2.659, or 2.65 itself
+        ("2.656", ["2.656", "2.5"], False),
+        ("3.9999998", ["3.12345678901", "3.5"], False),  # what may be missing is below the noise of any loss
+        ("1.2", ["1.2e-05", "3e-05"], True),
+        ("1.2e-0", ["1.25e-05", "3e-05"], True),
+        ("3e-05", ["1.25e-05", "4e-05"], False),
+        ("1000", ["99998", "99999"], True),  # a count that went down
+        ("100000", ["99998", "99999"], False),
+        ("2", ["2.656", "2"], True),
+        ("nan", ["2.656", "2.5", "nan"], False),
+    ],
+)
+def test_a_last_number_without_a_line_end_counts_as_cut_where_that_matters(
+    last: str, earlier: list[str], cut: bool
+) -> None:
+    assert may_be_cut(last, earlier) is cut

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tokenaxis.columns import LOSSES, NAMES
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers.base import RawLog
+from tokenaxis.readers.cells import may_be_cut
 from tokenaxis.readers.content import Content
 from tokenaxis.readers.headers import Fact
 from tokenaxis.readers.repeats import once_each
@@ -115,7 +116,7 @@ def _numpy(values: array, kind: type) -> np.ndarray:
 
 
 def torn_offset(data: bytes, patterns: Iterable[re.Pattern[bytes]]) -> int | None:
-    """Where a torn last row begins: no line end follows, and it has fewer or shorter fields than the rows before it."""
+    """Where a last row begins that may be cut inside: no line end, and fewer fields or too short a last."""
     if data.endswith((b"\n", b"\r")):
         return None
     start = max(0, len(data) - _TORN_WINDOW)
@@ -126,8 +127,8 @@ def torn_offset(data: bytes, patterns: Iterable[re.Pattern[bytes]]) -> int | Non
             continue
         last = matches[-1]
         group = last.lastindex or 0
-        alike = [match.group(group) for match in matches[:-1] if match.lastindex == last.lastindex]
-        if not alike or len(last.group(group)) < min(len(text) for text in alike):
+        alike = [match.group(group).decode() for match in matches[:-1] if match.lastindex == last.lastindex]
+        if not alike or may_be_cut(last.group(group).decode(), alike):
             return start + last.start() if len(matches) > 1 else None
     return None
 

@@ -41,9 +41,9 @@ def to_declare(path: str, remedy: str | None) -> str | None:
     return None
 
 
-def _as_yaml(path: str, key: str, value: Any) -> str:
-    if key in _TOP:
-        return f"{key}: {json.dumps(value)}\n"
+def _as_yaml(path: str, key: str, value: Any) -> str | None:
+    if key not in ("defaults", "runs"):
+        return f"{key}: {json.dumps(value)}\n" if key in _TOP else None
     keys = {name: inner for name, inner in (value if key == "defaults" else value[0]).items() if name != "match"}
     lines = ["runs:", f"  - match: {json.dumps(glob_of(path))}"]
     for name, inner in keys.items():

@@ -20,6 +20,7 @@ from tokenaxis.declarations import Declaration
 from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers import naming
 from tokenaxis.readers.base import RawLog, Reader, Sample
+from tokenaxis.readers.cells import may_be_cut
 from tokenaxis.readers.content import read_content
 from tokenaxis.readers.headers import line_of
 from tokenaxis.readers.lines import rank_of, readable, visible
@@ -38,6 +39,8 @@ _PAIR = re.compile(
 )
 #: lines that must be of the kind, and bytes of a line that are looked at
 _NEEDED, _LONGEST = 2, 1000
+#: bytes before a last line whose lines it is compared with
+_TORN_WINDOW = 8192
 #: rows among which a line is looked for that was written before (a screen that was drawn again)
 _RECENT = 1024
 #: lines by which it is seen whether ranks take turns, and bytes of a line in which a rank stands
@@ -141,6 +144,8 @@ def read(path: str, declaration: Declaration) -> RawLog:
     content = read_content(path)
     data = readable(content)
     lines = _lines(declaration.columns)
+    torn = _torn(data, declaration.columns)
+    data = data[:torn]
     records, repeats = Records(declaration.columns), _Repeats(_one_rank(data, lines))
     trainer = next((name for name, line in _COUNT_THE_BATCH if re.search(line, data) is not None), None)
     line, counted = 1, 0
@@ -162,6 +167,9 @@ def read(path: str, declaration: Declaration) -> RawLog:
         )
     notice = Notice("read_by_names", "no reader knows this format: lines were read by the names before their numbers")
     log = records.log(NAME, [*content.notices, notice, *repeats.notices()], what="line")
+    if torn is not None:
+        message = f"line {line_of(content.data, torn)}, the last, may be cut inside; left out"
+        log.warnings.append(Notice("torn_last_line", message))
     if trainer is not None:
         log.warnings += _before_the_batch(log, trainer)
     tokens = re.search(_BATCH, data[: 1 << 16])
@@ -173,6 +181,25 @@ def read(path: str, declaration: Declaration) -> RawLog:
     if "val_loss" not in log.columns:
         log.warnings += _unnamed_validation(data)
     return log
+
+
+def _torn(data: bytes, columns: Mapping[str, str]) -> int | None:
+    """Where a last line begins that may be cut inside: no line end, and fewer names, or figures, than lines like it."""
+    if data.endswith((b"\n", b"\r")):
+        return None
+    start = data.rfind(b"\n") + 1
+    text = data[start : start + _LONGEST].decode("utf-8", "replace")
+    last = _row(text, columns)
+    if last is None:
+        return None
+    before = data[max(0, start - _TORN_WINDOW) : start].decode("utf-8", "replace").splitlines()
+    rows = [row.cells for line in before if (row := _row(line[:_LONGEST], columns)) is not None]
+    names = list(last.cells)
+    alike = [cells[names[-1]] for cells in rows if list(cells) == names]
+    if not alike:
+        return start if any(list(cells)[: len(names)] == names for cells in rows) else None
+    number = last.cells[names[-1]]
+    return start if text.endswith(number) and may_be_cut(number, alike) else None
 
 
 class _Repeats:

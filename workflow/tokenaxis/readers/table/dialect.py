@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tokenaxis.readers import naming
+from tokenaxis.readers.cells import may_be_cut
 
 _DELIMITERS = (",", "\t", ";", "|")
 #: lines at the top of a file that are looked at
@@ -99,8 +100,7 @@ def torn_tail(body: bytes, dialect: Dialect) -> int | None:
     """The byte where a torn last line begins, or None when the last line is whole.
 
     A last line without a line end may be whole (some writers join lines). It counts as torn when it has fewer cells
-    than the header, or when its last cell is shorter than every earlier cell of that column that is seen: a number
-    that was cut inside.
+    than the header, or when its last cell may have been cut inside (`cells.may_be_cut`).
     """
     if not body or body.endswith((b"\n", b"\r")):
         return None
@@ -116,8 +116,8 @@ def torn_tail(body: bytes, dialect: Dialect) -> int | None:
         return start
     window = body[max(0, start - 8192) : start].decode("utf-8", "replace").splitlines()[1 if start > 8192 else 0 :]
     earlier = [split(line, dialect.delimiter) for line in window[-100:] if line.strip()]
-    lengths = [len(row[width - 1].strip()) for row in earlier if len(row) == width]
-    return start if lengths and len(cells[width - 1].strip()) < min(lengths) else None
+    column = [row[width - 1].strip() for row in earlier if len(row) == width]
+    return start if column and may_be_cut(cells[width - 1].strip(), column) else None
 
 
 def _first_lines(data: bytes) -> list[tuple[int, int, str]]:
