@@ -194,3 +194,12 @@ def test_the_stages_of_a_batch_that_differs_at_every_step_are_not_all_printed(tm
     (line,) = [line for line in inspection_text.to_text(inspected(path)).splitlines() if line.startswith("  batch")]
     assert line.count("from step") == 8
     assert "; 52 more tokens per step" in line
+
+
+def test_no_tokens_are_named_where_the_batch_is_unknown(tmp_path: Path) -> None:
+    rows = [*range(60), *range(30, 90)]  # resumed at 30
+    text = "step,train_loss\n" + "".join(f"{step},{4 - step / 100:.4f}\n" for step in rows)
+    (tmp_path / "log.csv").write_text(text)
+    (refused,) = inspected(tmp_path / "log.csv")["refused"]
+    (attempts,) = [warning["message"] for warning in refused["seen"]["warnings"] if "resumed" in warning["message"]]
+    assert "30 earlier rows superseded" in attempts and "tokens" not in attempts

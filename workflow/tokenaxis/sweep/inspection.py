@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -145,6 +146,8 @@ def _without_batch(root: Path, record: dict[str, Any], tokens_convention: str) -
     for loss in described["losses"].values():
         for place in ("first", "best", "last"):
             loss[place]["tokens"] = None
+    counted = re.compile(r" \([\d,]+ tokens\)")  # of the batch that stood in for the unknown one
+    described["warnings"] = [entry | {"message": counted.sub("", entry["message"])} for entry in described["warnings"]]
     return described
 
 
