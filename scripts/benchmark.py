@@ -123,7 +123,8 @@ def measure(engine: str, checkout: Path, args: argparse.Namespace) -> list[dict]
     )
     logs, params = checkout / "logs", checkout / "params.yaml"
     measured = [measured_run(full, checkout)]
-    shutil.rmtree(checkout / "results" / "planted" / "comparison")
+    for part in ("comparison", ".engine/digests"):  # what it knows of each run is made anew as well
+        shutil.rmtree(checkout / "results" / "planted" / part)
     measured.append(measured_run([sys.executable, "scripts/comparison.py"], checkout))
     measured_run(full, checkout)  # takes note of the comparison that was made by hand
     measured.append(measured_run(full, checkout))
@@ -196,12 +197,13 @@ def draw(rows: list[dict], args: argparse.Namespace) -> None:
             runs = (0, max(args.runs))
             label = f"{what}: {fixed:.1f} s + {1000 * each:.2f} ms a run"
             panel.plot(runs, [fixed + each * n for n in runs], color=line.get_color(), linewidth=1, label=label)
-        panel.set(title=engine, xlabel=f"runs of {args.rows:,} rows", xlim=(0, None), ylim=(0, None))
+        panel.set(title=engine, xlabel=f"runs of {args.rows:,} rows", xlim=(0, None))
         panel.grid(alpha=0.3)
         for row in [row for row in rows if row["engine"] == "reference script" and row["runs"] == max(args.runs)]:
             each = row["cpu_s"] / row["runs"]
             panel.plot([], [], " ", label=f"reference script in a loop: {each:.2f} s a run, beyond this panel")
         panel.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), frameon=False)
+    panels[0][0].set_ylim(0)
     panels[0][0].set_ylabel("CPU seconds of the engine and all that it starts")
     figure.savefig(args.figure)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
