@@ -24,7 +24,7 @@ LAYERS = [
     ["declarations", "series"],
     ["readers", "axis", "laws", "smoothing", "crossing", "targets", "stability", "windows", "backtest"],
     ["facts", "shapes", "hardware", "conventions", "redaction", "passport", "export", "comparison"],
-    ["arrow", "recent", "store", "params"],
+    ["arrow", "store", "params"],
     ["sweep", "stages", "pipeline"],
 ]
 #: arithmetic: arrays in, dataclasses out

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tokenaxis import recent
 from tokenaxis.errors import TokenAxisError
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 #: part of a temporary file's name; what carries it is never an artifact
 TEMPORARY = ".tmp-"
-_recent = recent.Recent()
 
 
 def replace(path: Path, write: Callable[[str], None]) -> None:
@@ -128,20 +126,7 @@ def write_parquet(path: Path, columns: Mapping[str, np.ndarray], meta: Mapping[s
 
 
 def read_parquet(path: Path, names: Sequence[str] | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """(columns, meta) of a table; `names` that the file does not hold are left out. Nulls become NaN.
-
-    Whole tables are remembered for the next stage of the same process; nobody may write to their columns.
-    """
-    table = _recent.get(path) if names is None else None
-    if table is None:
-        seen = recent.stamp(path)
-        table = _read_table(path, names)
-        if names is None:
-            _recent.keep(path, table, seen)
-    return dict(table.columns), json.loads(table.metadata.get(b"tokenaxis", b"{}"))
-
-
-def _read_table(path: Path, names: Sequence[str] | None) -> recent.Table:
+    """(columns, meta) of a table; `names` that the file does not hold are left out. Nulls become NaN."""
     from pyarrow._parquet import ParquetReader
 
     from tokenaxis import arrow
@@ -152,22 +137,17 @@ def _read_table(path: Path, names: Sequence[str] | None) -> recent.Table:
     wanted = [name for name in schema.names if names is None or name in names]
     table = reader.read_all(column_indices=[reader.column_name_idx(name) for name in wanted], use_threads=False)
     columns = {name: arrow.numpy_column(table.column(name)) for name in wanted}
-    return recent.Table(columns, schema.metadata or {})
+    return columns, json.loads((schema.metadata or {}).get(b"tokenaxis", b"{}"))
 
 
 def read_parquet_meta(path: Path) -> dict[str, Any]:
     """The metadata of a table without its columns, and its fingerprint under "fingerprint"."""
-    table = _recent.get(path)
-    stored = _read_metadata(path) if table is None else table.metadata
-    return json.loads(stored.get(b"tokenaxis", b"{}")) | {"fingerprint": stored.get(b"fingerprint", b"").decode()}
-
-
-def _read_metadata(path: Path) -> dict[bytes, bytes]:
     from pyarrow._parquet import ParquetReader
 
     reader = ParquetReader()
     reader.open(str(path), use_memory_map=False, pre_buffer=False)
-    return reader.metadata.metadata or {}
+    stored = reader.metadata.metadata or {}
+    return json.loads(stored.get(b"tokenaxis", b"{}")) | {"fingerprint": stored.get(b"fingerprint", b"").decode()}
 
 
 def parquet_fingerprint(path: Path) -> str | None:

@@ -28,7 +28,7 @@ class Stage:
     per_run: bool = True
 
 
-_STORE = ("arrow.py", "store.py", "recent.py", "memory.py")
+_STORE = ("arrow.py", "store.py", "memory.py")
 _BASE = ("errors.py", "columns.py", "declarations.py", "units.py")
 _LAWS = (*_BASE, "series.py", "targets.py", "smoothing.py", "crossing.py", "laws", "windows.py")
 _FACTS = (*_BASE, "facts", "redaction.py", "shapes", "hardware.py", "conventions")
