@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import deque
 from collections.abc import Mapping
 from functools import cache
 from itertools import islice, pairwise
@@ -22,9 +21,10 @@ from tokenaxis.readers import naming
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.cells import may_be_cut
 from tokenaxis.readers.content import read_content
+from tokenaxis.readers.formats._key_value_lines import FIRST_LINES, Repeats, Row, one_rank
 from tokenaxis.readers.headers import line_of
-from tokenaxis.readers.lines import rank_of, readable, visible
-from tokenaxis.readers.records import Records, as_number
+from tokenaxis.readers.lines import readable, visible
+from tokenaxis.readers.records import Records
 
 NAME = "key-value"
 _NUMBER = (
@@ -41,10 +41,6 @@ _PAIR = re.compile(
 _NEEDED, _LONGEST = 2, 1000
 #: bytes before a last line whose lines it is compared with
 _TORN_WINDOW = 8192
-#: rows among which a line is looked for that was written before (a screen that was drawn again)
-_RECENT = 1024
-#: lines by which it is seen whether ranks take turns, and bytes of a line in which a rank stands
-_FIRST_LINES, _LEAD = 400, 100
 #: lines of trainers that count an update before they log its loss
 _COUNT_THE_BATCH = (
     ("torchtune", rb"Step \d+ \| loss:[-+.\dnaif]+ lr:[^\n]*tokens_per_second_per_gpu:"),
@@ -61,7 +57,6 @@ _BATCH = (
 )
 #: before the first name of a line: its loss is that of an evaluation
 _EVALUATION = re.compile(r"(?<![\w./-])(?:val|valid|validation|eval|evaluation)(?![\w./-])", re.IGNORECASE)
-_PHASE = re.compile(r"^(?:train|training|val|valid|validation|eval|evaluation)[ _/.\-]")
 #: in a row with a loss: perhaps another one
 _VALIDATION = rb"[ ,|\t]([Vv]al|[Vv]alid|[Vv]alidation) ?[=:] ?\d{1,2}\.\d{2,}(?=[\s,|]|\Z)"
 #: figures of rounding between two rows, below which tokens say little about the batch
@@ -120,7 +115,7 @@ def _counter(part: bytes) -> str | None:
     """Name of the one whole number that grows from line to line with a loss."""
     seen: dict[str, list[int]] = {}
     lines = 0
-    for match in islice(_LOSS_LINE.finditer(part), _FIRST_LINES):
+    for match in islice(_LOSS_LINE.finditer(part), FIRST_LINES):
         pairs = {name: number for name, number, suffix in _PAIR.findall(match.group().decode("utf-8", "replace"))}
         if any(_role(name, ()) in ("train_loss", "val_loss") for name in pairs):
             lines += 1
@@ -146,7 +141,7 @@ def read(path: str, declaration: Declaration) -> RawLog:
     lines = _lines(declaration.columns)
     torn = _torn(data, declaration.columns)
     data = data[:torn]
-    records, repeats = Records(declaration.columns), _Repeats(_one_rank(data, lines))
+    records, repeats = Records(declaration.columns), Repeats(one_rank(data, lines))
     trainer = next((name for name, line in _COUNT_THE_BATCH if re.search(line, data) is not None), None)
     line, counted = 1, 0
     step_name: str | None = None
@@ -202,62 +197,6 @@ def _torn(data: bytes, columns: Mapping[str, str]) -> int | None:
     return start if text.endswith(number) and may_be_cut(number, alike) else None
 
 
-class _Repeats:
-    """Lines that are no rows of their own: those of other ranks, and those that stand among the last ones already.
-
-    Lines that stand above and lead to a step that was done before are a run that does them again.
-    """
-
-    def __init__(self, rank: int | None) -> None:
-        self.rank = rank
-        self.recent: deque[bytes] = deque(maxlen=_RECENT)
-        self.known: set[bytes] = set()
-        self.others = self.again = 0
-        self.pending: list[tuple[int, _Row]] = []
-        self.last: _Row | None = None
-
-    def fresh(self, text: bytes, line: int, row: _Row) -> list[tuple[int, dict[str, str]]]:
-        """Rows to take now that a line came."""
-        if self.rank is not None and rank_of(text[:_LEAD]) not in (None, self.rank):
-            self.others += 1
-            return []
-        if text in self.known:
-            self.pending.append((line, row))
-            return []
-        rows = [(line, row.cells)]
-        if self.pending:
-            if self.last is not None and row.number <= self.last.number:
-                rows[:0] = [(earlier, known.cells) for earlier, known in self.pending]
-            else:
-                self.again += len(self.pending)
-            self.pending.clear()
-        self.last = row
-        if len(self.recent) == _RECENT:
-            self.known.discard(self.recent[0])
-        self.recent.append(text)
-        self.known.add(text)
-        return rows
-
-    def notices(self) -> list[Notice]:
-        notices = []
-        if self.others:
-            message = f"ranks take turns; lines of rank {self.rank} were taken, {self.others} of others left out"
-            notices.append(Notice("lines_of_other_ranks", message))
-        again = self.again + len(self.pending)
-        if again:
-            message = f"{again} lines stand above word for word; they were left out and are no resume"
-            notices.append(Notice("reprinted_lines", message))
-        return notices
-
-
-def _one_rank(data: bytes, pattern: re.Pattern[bytes]) -> int | None:
-    """The lowest of the ranks that take turns in writing lines; None where they do not."""
-    lines = islice(pattern.finditer(data), _FIRST_LINES)
-    ranks = [rank for match in lines if (rank := rank_of(match.group()[:_LEAD])) is not None]
-    turns = sum(one != other for one, other in pairwise(ranks))
-    return min(ranks) if len(set(ranks)) > 1 and turns >= 0.3 * len(ranks) else None
-
-
 def _before_the_batch(log: RawLog, trainer: str) -> list[Notice]:
     steps = log.columns["step"]
     if not steps.min() >= 1:
@@ -270,37 +209,9 @@ def _before_the_batch(log: RawLog, trainer: str) -> list[Notice]:
     return [Notice("steps_one_based", message)]
 
 
-class _Row:
-    """Names and numbers of a line.
-
-    Attributes:
-        cells: name -> number as the line has it.
-        name: of the step.
-    """
-
-    def __init__(self, cells: dict[str, str], name: str) -> None:
-        self.cells = cells
-        self.name = name
-
-    def call_step(self, known: str | None) -> str:
-        """Give the step the name that lines before gave it if it is the same but for its phase (`val step`)."""
-        if known is None:
-            return self.name
-        if known not in self.cells and _PHASE.sub("", self.name.lower()) == _PHASE.sub("", known.lower()):
-            self.cells[known] = self.cells.pop(self.name)
-            self.name = known
-        return known
-
-    @property
-    def number(self) -> float:
-        """The step; -infinity for what is none."""
-        number, _ = as_number(self.cells[self.name], "step")
-        return number if number == number else -math.inf
-
-
 def _unnamed_validation(data: bytes) -> list[Notice]:
     """What is to declare where rows have a `val=3.1` that nothing calls a loss."""
-    for match in islice(re.finditer(_VALIDATION, data[: 1 << 20]), _FIRST_LINES):
+    for match in islice(re.finditer(_VALIDATION, data[: 1 << 20]), FIRST_LINES):
         line = data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()]
         if b"loss" in line[:_LONGEST].lower():
             name = match.group(1).decode()
@@ -334,7 +245,7 @@ def _rounded_tokens(log: RawLog) -> list[Notice]:
     return [Notice("batch_is_rounded", message)]
 
 
-def _row(text: str, columns: Mapping[str, str]) -> _Row | None:
+def _row(text: str, columns: Mapping[str, str]) -> Row | None:
     """Names and numbers of a line; None unless a step and a loss are among them."""
     row: dict[str, str] = {}
     roles: dict[str, str] = {}
@@ -351,7 +262,7 @@ def _row(text: str, columns: Mapping[str, str]) -> _Row | None:
             continue
         row[name] = number + suffix
         roles.setdefault(role, name)
-    return _Row(row, roles["step"]) if "step" in roles and ("train_loss" in roles or "val_loss" in roles) else None
+    return Row(row, roles["step"]) if "step" in roles and ("train_loss" in roles or "val_loss" in roles) else None
 
 
 def _of_evaluation(text: str, columns: Mapping[str, str]) -> bool:
