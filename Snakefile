@@ -11,7 +11,7 @@ HOME = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).resolve
 sys.path.insert(0, str(HOME / "workflow"))
 
 from tokenaxis.errors import TokenAxisError
-from tokenaxis.pipeline import engine
+from tokenaxis.pipeline import engine, refusals
 
 # A file of one's own counts in one's own directory; a Snakefile that uses this one as a `module` says all in `config:`.
 OWN = Path("params.yaml").exists() and workflow.modifier.is_main_snakefile()
@@ -23,13 +23,13 @@ configfile: str(PARAMS_FILE)
 
 
 try:
-    engine.refuse_moved_results(
+    refusals.refuse_moved_results(
         workflow.modifier.modify_path("results"), workflow.storage_settings.default_storage_provider
     )
     SETTINGS = engine.settings(config, GIVEN, PARAMS_FILE)
     PLAN = engine.prepare(SETTINGS, workflow.resource_settings.cores, workflow.is_main_process, sys.argv[1:])
 except TokenAxisError as error:
-    engine.stop(error)
+    refusals.stop(error)
 
 SCRIPTS = engine.command(HOME / "scripts")
 RESULTS = str(PLAN.results)
@@ -45,7 +45,7 @@ onstart:
     try:
         engine.on_start(PLAN, workflow.dag_settings, workflow.executor_plugin, GIVEN)
     except TokenAxisError as error:
-        engine.stop(error)
+        refusals.stop(error)
 
 
 include: "workflow/rules/report.smk"

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from tokenaxis.errors import TokenAxisError
-from tokenaxis.pipeline import ahead, engine
+from tokenaxis.pipeline import ahead, engine, refusals
 from tokenaxis.pipeline.spec import PER_RUN
 
 LOCAL, REMOTE = (SimpleNamespace(common_settings=SimpleNamespace(local_exec=local)) for local in (True, False))
@@ -56,6 +56,6 @@ def test_a_working_directory_that_a_clusters_shell_would_expand_is_refused(
 
 
 def test_a_storage_provider_is_refused_by_its_name() -> None:
-    engine.refuse_moved_results("results", None)
+    refusals.refuse_moved_results("results", None)
     with pytest.raises(TokenAxisError, match="s3"):
-        engine.refuse_moved_results("results", "s3")
+        refusals.refuse_moved_results("results", "s3")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tokenaxis import params, store
-from tokenaxis.errors import TokenAxisError, printable
-from tokenaxis.pipeline import ahead, leftovers, locks, made_of, options
+from tokenaxis.errors import TokenAxisError
+from tokenaxis.pipeline import ahead, leftovers, locks, made_of, options, refusals
 from tokenaxis.pipeline.fingerprints import code_digest
 from tokenaxis.pipeline.ledger import is_touched, put_aside
 from tokenaxis.pipeline.names import check_names
@@ -169,19 +169,9 @@ def on_start(plan: Plan, asked: Any, executor: Any, given: dict[str, Any]) -> No
         TokenAxisError: a path or a value that the shell of a cluster's job would expand.
     """
     if not executor.common_settings.local_exec:
-        _refuse_expansion([str(Path.cwd()), str(params.HOME), *map(str, given.values())])
+        refusals.refuse_expansion([str(Path.cwd()), str(params.HOME), *map(str, given.values())])
     if not (asked.targets or asked.target_jobs or asked.until or asked.omit_from):
         ahead.allow(plan.results, PER_RUN)
-
-
-def _refuse_expansion(texts: list[str]) -> None:
-    """Executors put a job's command line between double quotes, in which a shell still expands."""
-    for text in texts:
-        if set('"$`').intersection(text):
-            raise TokenAxisError(
-                f'{printable(text)!r} holds one of " $ `, which the shell of a cluster job would expand',
-                remedy="rename the folder, or name the logs in params.yaml in place of --config",
-            )
 
 
 def _plan_of_main(results: Path) -> Plan:
@@ -289,30 +279,3 @@ def command(scripts: Path) -> str:
 def escaped(text: object) -> str:
     """`text` with its braces doubled, as Snakemake wants what is no wildcard."""
     return str(text).replace("{", "{{").replace("}", "}}")
-
-
-def refuse_moved_results(results: str, storage: str | None) -> None:
-    """Results stand in results/<sweep>, also for a Snakefile that uses this one as a module.
-
-    Args:
-        results: what Snakemake makes of the path "results".
-        storage: its default storage provider.
-
-    Raises:
-        TokenAxisError: they would be elsewhere, which the scripts could not know of.
-    """
-    if storage is not None:
-        raise TokenAxisError(
-            f"the storage provider {storage!r} copies declared files only, and artifacts of runs are not declared",
-            remedy="docs/cluster.md says how to run without a shared file system",
-        )
-    if str(results) != "results":
-        raise TokenAxisError(
-            "a module's prefix is not supported", remedy="tell sweeps apart by name: config: {'sweep': ...}"
-        )
-
-
-def stop(error: TokenAxisError) -> None:
-    """End Snakemake with one line and exit status 2, as every script of the project does."""
-    print(f"error: {error}", file=sys.stderr)
-    raise SystemExit(2)
