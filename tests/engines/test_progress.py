@@ -62,6 +62,16 @@ def test_a_run_takes_no_notice_of_being_unwatched(checkout: Checkout) -> None:
     (checkout.results / ".engine" / "index" / "token_axis" / "all.json").unlink()
     for path in (checkout.results / "token_axis").glob("*.parquet"):
         path.unlink()
+    assert b"token_axis: 1 of 4 runs, 400 rows" in on_a_terminal(checkout, script)
+    for stage in ("fits", "stability", "conventions", "passports"):
+        checkout.run("python", f"scripts/{stage}.py")
+    assert b"comparison: 1 of 4 runs, 400 rows" in on_a_terminal(
+        checkout, script.replace("token_axis.py", "comparison.py")
+    )
+
+
+def on_a_terminal(checkout: Checkout, script: str) -> bytes:
+    """What a script shows on a terminal."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         ["python", "-c", script], cwd=checkout.path, env=environment(), stderr=follower, stdout=follower
@@ -71,7 +81,7 @@ def test_a_run_takes_no_notice_of_being_unwatched(checkout: Checkout) -> None:
     while chunk := _read(leader):
         shown += chunk
     assert process.wait() == 0, shown
-    assert b"token_axis: 1 of 4 runs, 400 rows" in shown
+    return shown
 
 
 def _read(leader: int) -> bytes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import gc
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from tokenaxis.columns import LOSSES
 from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline import fingerprints
 from tokenaxis.pipeline.ledger import Ledger, record
+from tokenaxis.pipeline.progress import Progress
 from tokenaxis.pipeline.runner import REFUSED
 from tokenaxis.pipeline.spec import PER_RUN, STAGES
 from tokenaxis.pipeline.work import ENGINE
@@ -83,6 +86,9 @@ def _make(
     from tokenaxis.comparison.model import Sweep
 
     sources = [_source(work, run, made_of[run["id"]]) for run in work.runs if run["id"] in made_of]
+    if (progress := Progress.on_terminal("comparison", work.results)) is not None:
+        progress.start(len(sources))
+        sources = [replace(source, load=_followed(source, progress)) for source in sources]
     sweep = Sweep(work.sweep, [], refused, passed_over, _shown_parameters(work), tokenaxis.__version__)
     (folder / SUMMARY).unlink(missing_ok=True)  # until it is there again, the folder counts as unfinished
     gc.disable()  # nothing here is garbage in a circle, apart from figures: looking for it is a tenth of the time
@@ -99,6 +105,16 @@ def _make(
     finally:
         gc.freeze()  # else the first search goes through all that there is once more
         gc.enable()
+
+
+def _followed(source: Source, progress: Progress) -> Callable[[], RunResult]:
+    """The run's `load`, of which `progress` is told."""
+
+    def load() -> RunResult:
+        progress.step(source.id)
+        return source.load()
+
+    return load
 
 
 def _shown_parameters(work: Work) -> dict[str, Any]:
