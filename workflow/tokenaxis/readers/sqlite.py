@@ -59,6 +59,18 @@ def optional(database: sqlite3.Connection, query: str, *arguments: Any) -> list[
         return []
 
 
+def the_one(runs: list[str]) -> str:
+    """The only run of a database.
+
+    Raises:
+        TokenAxisError: it holds none, or several.
+    """
+    if len(runs) != 1:
+        shown = ", ".join(repr(run) for run in runs[:6])
+        raise TokenAxisError(f"holds {len(runs)} runs ({shown})", remedy="read it as part of a sweep: each is a run")
+    return runs[0]
+
+
 def schema(path: str) -> bytes:
     """The statements that made a database's tables, for recognition; nothing where it is damaged."""
     try:

@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tokenaxis.declarations import Declaration
-from tokenaxis.errors import Notice, TokenAxisError
+from tokenaxis.errors import Notice
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.records import Records, flatten
 from tokenaxis.readers.settings import facts_of
-from tokenaxis.readers.sqlite import MAGIC, opened, optional
+from tokenaxis.readers.sqlite import MAGIC, opened, optional, the_one
 
 if TYPE_CHECKING:
     import sqlite3
@@ -50,11 +50,7 @@ def read(path: str, declaration: Declaration) -> RawLog:
     Raises:
         TokenAxisError: it holds several runs, or no loss.
     """
-    runs = parts(path)
-    if len(runs) != 1:
-        shown = ", ".join(repr(run) for run in runs[:6])
-        raise TokenAxisError(f"holds {len(runs)} runs ({shown})", remedy="read it as part of a sweep: each is a run")
-    return read_part(path, declaration, runs[0])
+    return read_part(path, declaration, the_one(parts(path)))
 
 
 def read_part(path: str, declaration: Declaration, part: str) -> RawLog:
