@@ -127,10 +127,14 @@ def torn_offset(data: bytes, patterns: Iterable[re.Pattern[bytes]]) -> int | Non
             continue
         last = matches[-1]
         group = last.lastindex or 0
-        alike = [match.group(group).decode() for match in matches[:-1] if match.lastindex == last.lastindex]
-        if not alike or may_be_cut(last.group(group).decode(), alike):
+        alike = [_text(match, group) for match in matches[:-1] if match.lastindex == last.lastindex]
+        if not alike or may_be_cut(_text(last, group), alike):
             return start + last.start() if len(matches) > 1 else None
     return None
+
+
+def _text(match: re.Match[bytes], group: int) -> str:
+    return match.group(group).decode("utf-8", "replace")
 
 
 def build(
@@ -223,7 +227,7 @@ def _gather_unusable(log: RawLog, found: Sequence[Rows], lines: np.ndarray, keep
         start += len(rows.offsets)
         for (name, kind), indices in rows.unusable.items():
             usable = indices[kept[indices]]
-            if name == "step" or not len(usable):
+            if name == "step" or name not in log.columns or not len(usable):  # a format may have taken a column out
                 continue
             earlier = log.unusable.get((name, kind), np.empty(0, np.int64))
             log.unusable[name, kind] = np.sort(np.concatenate([earlier, here[usable]]))

@@ -237,6 +237,7 @@ def _rounded_tokens(log: RawLog) -> list[Notice]:
         return []
     name = log.names.pop("tokens")
     del log.columns["tokens"]
+    log.unusable = {key: lines for key, lines in log.unusable.items() if key[0] != "tokens"}
     power = 2 ** round(math.log2(slope))
     size = power if abs(power / slope - 1) < 0.01 else int(float(f"{slope:.3g}"))
     message = f"{name!r} is rounded to {grain:,}, which says little about the batch: left out"
