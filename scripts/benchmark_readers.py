@@ -44,7 +44,7 @@ def main() -> int:
     parser.add_argument("--large-mb", type=int, default=1000, help="size of the logs whose memory is measured")
     parser.add_argument("--scratch", type=Path, help="folder for the logs; default: the system's")
     args = parser.parse_args()
-    print(f"{'format':<8}" + "".join(f"{name:>11}" for name in COLUMNS))
+    print(f"{'format':<8}" + "".join(f"{name:>13}" for name in COLUMNS))
     with tempfile.TemporaryDirectory(prefix="tokenaxis-readers-", dir=args.scratch) as folder:
         for name in HEADS:
             path = Path(folder) / name
@@ -53,7 +53,7 @@ def main() -> int:
             size = path.stat().st_size / 1e6
             small, large = peak(write(path, name, 20), name), peak(write_large(path, name, args.large_mb), name)
             cells = (size, ours, theirs, theirs / ours, size / ours, path.stat().st_size / 1e6, large - small)
-            print(f"{name:<8}" + "".join(f"{cell:>11,.{3 if cell < 10 else 0}f}" for cell in cells))
+            print(f"{name:<8}" + "".join(f"{cell:>13,.{3 if cell < 10 else 0}f}" for cell in cells))
     return 0
 
 

@@ -43,7 +43,7 @@ def rows_of(demo: Checkout) -> list[dict[str, str]]:
 
 def nothing_private(content: str | bytes) -> None:
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
-    for word in (socket.gethostname(), str(Path.home()), "71993", "XTS", "price"):
+    for word in (socket.gethostname(), str(Path.home()), "71993.", "XTS", "price"):
         # a host may be called by two letters that occur in any file; a word boundary would not help in binary data
         if len(word) > 3:
             assert word not in text, word

@@ -219,3 +219,35 @@ def test_files_of_ranks_one_behind_the_other_are_no_second_run(tmp_path: Path) -
     text = "".join(titan(n, rank) + "\n" for rank in (0, 1) for n in range(1, 20))
     log = read(tmp_path, text)
     assert (len(log.lines), "lines_of_other_ranks" in {warning.code for warning in log.warnings}) == (19, True)
+
+
+def test_a_run_that_resumes_to_the_same_numbers_keeps_its_evaluations(tmp_path: Path) -> None:
+    """A deterministic run writes the same validation lines again; they are of its second attempt."""
+
+    def lines(first: int, last: int, clock: int) -> list[str]:
+        found = []
+        for step in range(first, last + 1):
+            found.append(
+                f" iteration {step:8d}/      40 | consumed samples: {step * 8:12d} | elapsed time per iteration (ms): "
+                f"{clock + step}.5 | learning rate: 1.0E-04 | global batch size:     8 | lm loss: {4 - step / 50:.6E} |"
+            )
+            if step % 4 == 0:
+                found.append(
+                    f" validation loss at iteration {step} | lm loss value: {4.2 - step / 50:.6E} | lm loss PPL: 9 |"
+                )
+        return found
+
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(lines(1, 12, 100) + lines(7, 16, 700)) + "\n")
+    log = readers.read(str(path))
+    evaluated = log.columns["step"][~np.isnan(log.columns["val_loss"])].tolist()
+    assert sorted(set(evaluated)) == [4, 8, 12, 16]
+    assert evaluated[-3:] == [8, 12, 16], "also by the attempt that counts"
+
+
+def test_evaluation_words_before_a_loss_tell_whose_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    rows = [f"step {step} | train | loss: {4 - step / 100:.3f}" for step in range(0, 40)]
+    path.write_text("\n".join([*rows, "step 39 | eval | loss: 5.100"]) + "\n")
+    log = readers.read(str(path))
+    assert log.columns["val_loss"][-1] == 5.1 and np.isnan(log.columns["train_loss"][-1])

@@ -543,3 +543,31 @@ def test_the_store_of_aim_is_passed_over_with_how_its_runs_are_exported(tmp_path
         (root / "docs" / "logs.md").read_text(encoding="utf-8").split("from aim import Repo", 1)[1].split("```", 1)[0]
     )
     compile(f"from aim import Repo{snippet}", "docs/logs.md", "exec")
+
+
+def rows_of(path: Path, header: str, rows: list[str]) -> readers.RawLog:
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return readers.read(str(path))
+
+
+def test_tokens_of_a_batch_that_grows_once_are_no_sum(tmp_path: Path) -> None:
+    rows = [f"{step},{4 - step / 1000},{262144 if step < 60 else 524288}" for step in range(100)]
+    log = rows_of(tmp_path / "a.csv", "step,loss,num_tokens", rows)
+    assert "tokens" not in log.columns
+    assert log.columns["tokens_per_step"][[0, 99]].tolist() == [262144, 524288]
+
+
+def test_a_loss_that_comes_near_0_may_be_0(tmp_path: Path) -> None:
+    losses = [0.5, 0.0003, 0.0, 0.0001, 0.0, 0.2]
+    log = rows_of(tmp_path / "a.csv", "step,train_loss", [f"{step},{loss}" for step, loss in enumerate(losses)])
+    assert log.columns["train_loss"].tolist() == losses
+
+
+@pytest.mark.parametrize("word", ["validate", "evaluate", "eval_step"])
+def test_rows_that_say_they_are_evaluations_hold_validation_losses(word: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    lines = [f'{{"type": "train", "step": {step}, "loss": {4 - step / 100}}}' for step in range(40)]
+    lines += [f'{{"type": "{word}", "step": 20, "loss": 4.5}}']
+    path.write_text("\n".join(lines) + "\n")
+    log = readers.read(str(path))
+    assert log.columns["val_loss"][-1] == 4.5 and np.isnan(log.columns["train_loss"][-1])

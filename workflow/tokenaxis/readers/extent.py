@@ -53,7 +53,8 @@ def goes_on(chain: Sequence[Extent], steps: Extent) -> bool:
     first, last = chain[0].first, max(before.last for before in chain)
     interval = max(steps.interval, *(before.interval for before in chain))
     beginning = first + max(interval, BEYOND_BEGINNING * (last - first))
-    return beginning <= steps.first <= last + GAP * interval
+    # a first step of just an interval is a start from 0
+    return beginning < steps.first <= last + GAP * interval
 
 
 def extent(sample: Sample, reader: str) -> Extent | None:

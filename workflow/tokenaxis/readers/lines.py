@@ -56,3 +56,8 @@ def rank_of(line: bytes) -> int | None:
     """The rank that a line's first bytes name; None where they name none."""
     match = _RANK.search(line)
     return None if match is None else int(next(group for group in match.groups() if group is not None))
+
+
+def whole_lines(data: bytes) -> bytes:
+    """Without a last line that has no line end yet: standard output is written line by line."""
+    return data[: data.rfind(b"\n") + 1]

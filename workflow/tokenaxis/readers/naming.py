@@ -31,8 +31,9 @@ _KIND_NAMES = frozenset(
     ("type", "split", "phase", "mode", "set", "stage", "kind", "event", "partition", "subset", "data_split", "name")
 )
 #: words in a `type` column -> the loss that such a row holds
-KINDS = {"train": "train_loss", "training": "train_loss"}
-KINDS |= dict.fromkeys(("val", "valid", "validation", "eval", "evaluation", "test", "dev"), "val_loss")
+KINDS = dict.fromkeys(("train", "training", "train_step"), "train_loss")
+KINDS |= dict.fromkeys(("val", "valid", "validate", "validation", "val_step", "validation_step"), "val_loss")
+KINDS |= dict.fromkeys(("eval", "evaluate", "evaluation", "eval_step", "test", "dev"), "val_loss")
 
 
 @dataclass(frozen=True)

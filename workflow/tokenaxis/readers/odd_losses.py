@@ -37,6 +37,10 @@ def flag_filtered(log: RawLog) -> RawLog:
     return log
 
 
+#: losses below which 0 is a loss like others
+_NEAR_ZERO = 0.01
+
+
 def blank_placeholders(log: RawLog) -> RawLog:
     """The log without the 0 or -1 that loops write into the cell of a loss that they did not compute in a step.
 
@@ -54,6 +58,8 @@ def blank_placeholders(log: RawLog) -> RawLog:
             others = np.flatnonzero(known & (values > 0))
             if not stands.any() or len(others) < 2 or not stands[others[0] : others[-1]].any():
                 continue
+            if placeholder == 0 and (values[others].min() < _NEAR_ZERO or (values[known] < 0).any()):
+                continue  # a loss that comes near 0 may be 0
             lines = log.lines[stands]
             values = log.columns[name] = np.where(stands, np.nan, values)
             what = "between other values, so it stands for none; left out"

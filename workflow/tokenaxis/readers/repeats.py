@@ -51,12 +51,43 @@ def once_each(data: bytes, found: Sequence[Rows], whole_lines: bool = True) -> t
             keep = _distinct(rows)
             left["repeated"] += len(keep) - int(keep.sum())
             rows = rows.only(keep)
-            if whole_lines:
-                keep = _printed_once(data, rows)
-                left["reprinted"] += len(keep) - int(keep.sum())
-                rows = rows.only(keep)
         kept.append(rows)
+    if whole_lines:
+        flags = [_printed_once(data, rows) for rows in kept]
+        if not all(keep.all() for keep in flags):
+            kept, left["reprinted"] = _whole_stretches(kept, flags)
     return kept, _notices(left, others)
+
+
+def _whole_stretches(found: list[Rows], flags: list[np.ndarray]) -> tuple[list[Rows], int]:
+    """(rows, how many were left out) without those that stand above word for word.
+
+    Lines that go back to earlier steps are left out only if all of them stand above: a run that does its steps again
+    with the same numbers writes lines, of evaluations say, that are equal by right.
+
+    Args:
+        found: rows by pattern.
+        flags: bool (rows,) of each pattern, False for what stands above.
+    """
+    import numpy as np
+
+    offsets = np.concatenate([rows.offsets for rows in found])
+    steps = np.concatenate([np.nan_to_num(rows.columns["step"], nan=-1.0) for rows in found])
+    order = np.argsort(offsets, kind="stable")
+    keep, ordered = np.concatenate(flags)[order], steps[order]
+    starts = np.r_[0, np.flatnonzero(ordered[1:] < ordered[:-1]) + 1]
+    stretch = np.cumsum(np.isin(np.arange(len(order)), starts)) - 1
+    highest = np.r_[-1.0, np.maximum.accumulate(ordered)[starts[1:] - 1]]
+    redone = keep & (ordered <= highest[stretch])
+    again = np.unique(stretch[redone])
+    keep |= np.isin(stretch, again)
+    back = np.empty(len(order), bool)
+    back[order] = keep
+    result, at = [], 0
+    for rows in found:
+        result.append(rows.only(back[at : at + len(rows.offsets)]))
+        at += len(rows.offsets)
+    return result, int((~back).sum())
 
 
 def _notices(left: Counter[str], others: set[int]) -> list[Notice]:
@@ -99,9 +130,9 @@ def _same_steps(rows: Rows, numbers: np.ndarray, counts: Counter[int]) -> bool:
     """Whether the two ranks with most rows have the same steps: files of ranks one behind the other."""
     import numpy as np
 
-    (one, _), (other, least) = counts.most_common(2)
+    (one, most), (other, _) = counts.most_common(2)
     steps = rows.columns["step"]
-    return len(np.intersect1d(steps[numbers == one], steps[numbers == other])) >= _MOST * least
+    return len(np.intersect1d(steps[numbers == one], steps[numbers == other])) >= _MOST * most
 
 
 def _distinct(rows: Rows) -> np.ndarray:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: share of the pairs of rows between which a count may fall; attempts fall once each, tokens of a step half of the time
 _FALLS = 0.1
+#: rows below which a column of few values may be a count
+_FEW = 20
 #: share of the pairs of rows that must lie one step apart for each step to be logged
 _EACH = 0.9
 
@@ -27,6 +29,16 @@ def counts_up(values: np.ndarray) -> bool:
         return len(known) == 1 and bool(known[0] > 0)
     change = np.diff(known)
     return bool((change > 0).any()) and int((change < 0).sum()) <= max(1, _FALLS * len(change))
+
+
+def _of_batches(values: np.ndarray, steps: np.ndarray) -> bool:
+    """Whether values that grow are sizes of batches: few different ones, far above their growth from step to step."""
+    import numpy as np
+
+    if len(values) < _FEW or len(np.unique(values)) > _FALLS * len(values):
+        return False
+    growth = (values[-1] - values[0]) / max(steps[-1] - steps[0], 1)
+    return bool(values[0] > 10 * growth * (steps[0] + 1))
 
 
 def check_tokens(log: RawLog, declared: Mapping[str, str]) -> RawLog:
@@ -45,7 +57,7 @@ def check_tokens(log: RawLog, declared: Mapping[str, str]) -> RawLog:
     if values is None or "tokens" in declared:
         return log
     known = np.isfinite(values)
-    if known.sum() < 2 or counts_up(values[known]):
+    if known.sum() < 2 or (counts_up(values[known]) and not _of_batches(values[known], log.columns["step"][known])):
         return log
     name, own = log.names["tokens"], quoted(log.names["tokens"])
     if not values[known].any():

@@ -14,7 +14,7 @@ from typing import Any
 from tokenaxis.declarations import Declaration
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
-from tokenaxis.readers.lines import lead, readable, visible
+from tokenaxis.readers.lines import lead, readable, visible, whole_lines
 from tokenaxis.readers.records import Records
 
 NAME = "composer"
@@ -48,7 +48,7 @@ def read(path: str, declaration: Declaration) -> RawLog:
     content = read_content(path)
     records = Records(declaration.columns)
     planned = 0
-    for line, row, total in _rows(readable(content)):
+    for line, row, total in _rows(whole_lines(readable(content))):
         planned = max(planned, total)
         records.add(line, row)
     log = records.log(NAME, list(content.notices), what="block")

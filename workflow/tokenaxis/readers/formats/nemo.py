@@ -14,7 +14,7 @@ from tokenaxis.errors import Notice
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
 from tokenaxis.readers.headers import Fact, line_of
-from tokenaxis.readers.lines import readable, visible
+from tokenaxis.readers.lines import readable, visible, whole_lines
 from tokenaxis.readers.textlog import Rows, build, find_rows
 
 NAME = "nemo"
@@ -56,6 +56,8 @@ def read(path: str, declaration: Declaration) -> RawLog:
     """
     content = read_content(path)
     data = readable(content)
+    if not data.rstrip().endswith(b"]"):  # a bar is whole without a line end
+        data = whole_lines(data)
     fields = b"".join(rb"(?:(?=[^\n]{0,600}?(?<![\w])" + own + rb"[=:] ?([^\s,|\]]+)))?" for _, own in _FIELDS)
     names = ("epoch", "iteration", *(name for name, _ in _FIELDS))
     rows = find_rows(data, re.compile(_HEAD + fields), names)
