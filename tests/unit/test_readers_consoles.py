@@ -251,3 +251,33 @@ def test_evaluation_words_before_a_loss_tell_whose_it_is(tmp_path: Path) -> None
     path.write_text("\n".join([*rows, "step 39 | eval | loss: 5.100"]) + "\n")
     log = readers.read(str(path))
     assert log.columns["val_loss"][-1] == 5.1 and np.isnan(log.columns["train_loss"][-1])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "step {step}/1000 | loss {loss:.4f} | val_loss {val:.4f} | lr 1e-4 | tokens {tokens}",
+        "iter {step}: loss {loss:.4f}, val loss {val:.4f}, tokens {tokens}",
+        "step {step} | loss: {loss:.4f} | val_loss: {val:.4f} | tokens: {tokens} | tok/sec: 100",
+    ],
+)
+def test_lines_like_a_known_trainers_that_hold_more_are_read_by_their_names(row: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    steps = range(0, 200, 10)
+    path.write_text(
+        "".join(row.format(step=n, loss=4 - n / 100, val=5 - n / 100, tokens=n * 512) + "\n" for n in steps)
+    )
+    log = readers.read(str(path))
+    assert log.columns["train_loss"].tolist() == [round(4 - n / 100, 4) for n in steps]
+    assert log.columns["val_loss"].tolist() == [round(5 - n / 100, 4) for n in steps]
+    assert log.columns["tokens"].tolist() == [n * 512 for n in steps]
+
+
+def test_a_resumed_run_may_log_a_number_that_stands_above(tmp_path: Path) -> None:
+    """Of two decimals some are equal by chance, others not; no step of the second attempt is a reprint."""
+    first = [f"step={step} loss={4 - step / 100:.2f}" for step in range(100)]
+    again = [f"step={step} loss={4 - step / 100 + 0.01 * (step % 3 == 1):.2f}" for step in range(60, 120)]
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(first + again) + "\n")
+    log = readers.read(str(path))
+    assert log.columns["step"].tolist() == [*range(100), *range(60, 120)]

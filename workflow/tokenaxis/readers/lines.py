@@ -61,3 +61,7 @@ def rank_of(line: bytes) -> int | None:
 def whole_lines(data: bytes) -> bytes:
     """Without a last line that has no line end yet: standard output is written line by line."""
     return data[: data.rfind(b"\n") + 1]
+
+
+#: behind the beginning of a line: no other loss and no tokens follow, which a reader of certain fields would not see
+NOTHING_MORE = rb"(?![^\n]*\b(?:val[_ ]loss|tokens)\b)"

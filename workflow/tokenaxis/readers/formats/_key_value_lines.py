@@ -59,23 +59,28 @@ class Repeats:
         self.others = self.again = 0
         self.pending: list[tuple[int, Row]] = []
         self.last: Row | None = None
+        self.highest = self.redone_to = -math.inf
 
     def fresh(self, text: bytes, line: int, row: Row) -> list[tuple[int, dict[str, str]]]:
         """Rows to take now that a line came."""
         if self.rank is not None and rank_of(text[:_LEAD]) not in (None, self.rank):
             self.others += 1
             return []
-        if text in self.known:
+        if text in self.known and row.number > self.redone_to:
             self.pending.append((line, row))
             return []
         rows = [(line, row.cells)]
+        back = self.last is not None and row.number <= self.last.number
+        if back and self.last is not None and row.number < self.last.number:
+            self.redone_to = self.highest  # until then equal lines are equal by chance
         if self.pending:
-            if self.last is not None and row.number <= self.last.number:
+            if back:
                 rows[:0] = [(earlier, known.cells) for earlier, known in self.pending]
             else:
                 self.again += len(self.pending)
             self.pending.clear()
         self.last = row
+        self.highest = max(self.highest, row.number)
         if len(self.recent) == _RECENT:
             self.known.discard(self.recent[0])
         self.recent.append(text)

@@ -14,7 +14,7 @@ from tokenaxis.declarations import Declaration
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import Content, read_content
 from tokenaxis.readers.headers import Fact, batch_by_header, line_of
-from tokenaxis.readers.lines import LEAD, lead, readable, visible
+from tokenaxis.readers.lines import LEAD, NOTHING_MORE, lead, readable, visible
 from tokenaxis.readers.textlog import Rows, broken_rows, build, find_rows, torn_offset
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def sniff(sample: Sample) -> int:
     if (b" train " in head or b" val " in head) and len(re.findall(_FIRST, head)) >= 2:
         return 90
     for part in (sample.head, sample.tail):
-        if b"| loss: " in part and re.search(rb"(?m)^" + LEAD + _STDOUT + rb"[^\n]*\| tok/sec: ", visible(part)):
+        if b"| loss: " in part and re.search(
+            rb"(?m)^" + LEAD + _STDOUT + NOTHING_MORE + rb"[^\n]*\| tok/sec: ", visible(part)
+        ):
             return 89
     return 0
 

@@ -271,7 +271,7 @@ def _of_evaluation(text: str, columns: Mapping[str, str]) -> bool:
     if not ("val" in text or "Val" in text or "VAL" in text) or "train_loss" in columns:
         return False
     match = _EVALUATION.search(text)
-    return match is not None and match.start() < text.lower().rfind("loss")
+    return match is not None and match.start() < text.lower().find("loss")
 
 
 @cache

@@ -15,7 +15,7 @@ from tokenaxis.errors import Notice, TokenAxisError
 from tokenaxis.readers.base import RawLog, Reader, Sample
 from tokenaxis.readers.content import read_content
 from tokenaxis.readers.headers import Fact, amount, batch_by_header, header_facts, whole, words
-from tokenaxis.readers.lines import LEAD, lead, readable, visible
+from tokenaxis.readers.lines import LEAD, NOTHING_MORE, lead, readable, visible
 from tokenaxis.readers.textlog import Rows, broken_rows, build, find_rows, one_based, torn_offset
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def sniff(sample: Sample) -> int:
     head = sample.head
     if _HEADER in head and (b"num_layers L" in head or b"sequence length T" in head or b"max_sequence" in head):
         return 95
-    line = rb"(?m)^" + LEAD + _LINE
+    line = rb"(?m)^" + LEAD + _LINE + NOTHING_MORE
     return 90 if any(b"step " in part and re.search(line, visible(part)) for part in (head, sample.tail)) else 0
 
 

@@ -57,7 +57,7 @@ _COUNTS = (
 def sniff(sample: Sample) -> int:
     """Certain when an `iter` or `step` line is there."""
     for part in (sample.head, sample.tail):
-        if b"loss " in part and re.search(rb"(?m)^" + LEAD + _LINE, visible(part)):
+        if b"loss " in part and re.search(rb"(?m)^" + LEAD + rb"(?!iter[^\n]*\btokens\b)" + _LINE, visible(part)):
             return 90
     return 0
 
