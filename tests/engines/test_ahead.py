@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
+
+from tokenaxis.pipeline import made_of
 from tokenaxis.pipeline.spec import PER_RUN
 
-from .conftest import Checkout
+from .conftest import Checkout, environment
 
 Copy = Callable[[Checkout], Checkout]
 
@@ -63,3 +69,32 @@ def test_a_deleted_folder_is_no_stage_that_is_done(made_by_snakemake: Checkout, 
         shutil.rmtree(checkout.results / stage)
     checkout.snakemake()
     assert checkout.artifacts() == content
+
+
+def test_a_job_that_waited_is_made_of_what_it_read_and_not_of_what_was_written_since(
+    made_by_snakemake: Checkout, copy_of: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An orphan of a killed engine waits for a lock while the next engine writes other parameters."""
+    checkout = copy_of(made_by_snakemake)
+    monkeypatch.chdir(checkout.path)
+    results = Path("results/planted")
+    engine = results / ".engine"
+    label = next((engine / "index" / "fits").glob("*.json")).stem
+    params = engine / "params" / "fits.json"
+    shutil.rmtree(results / "fits")
+    with open(engine / "locks" / "fits") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as DVC's script holds it
+        command = ["python", "scripts/fits.py", "--manifest", f"{engine}/shards/{label}.json", "--params", str(params)]
+        orphan = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
+        assert orphan.stderr is not None and "waiting" in orphan.stderr.readline()
+        changed = json.loads(params.read_text())
+        changed["fits"]["targets"] = [3.1]
+        params.write_text(json.dumps(changed))
+        fcntl.flock(lock, fcntl.LOCK_UN)
+    orphan.communicate()
+    assert orphan.returncode == 0
+    assert not made_of.fits(results, "fits", label)
+    checkout.set_params("targets: [3.2, 2.9]", "targets: [3.1]")
+    checkout.snakemake()
+    fits = json.loads((results / "fits" / "a_0.5Mbs.json").read_text())
+    assert [target["target"] for target in fits["targets"]] == [3.1]

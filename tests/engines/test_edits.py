@@ -66,3 +66,16 @@ def test_a_run_that_trips_a_fault_is_left_out_by_name_and_the_others_go_on(engin
     checkout.snakemake()
     assert (checkout.results / "passports" / "b_0.25Mbs.json").exists()
     assert not list(checkout.results.rglob("b_0.25Mbs.refused.json"))
+
+
+def test_a_comparison_of_an_artifact_that_was_edited_is_made_again_when_it_is_mended(
+    made_by_snakemake: Checkout, copy_of: Copy
+) -> None:
+    checkout = copy_of(made_by_snakemake)
+    content = checkout.artifacts()
+    fits = checkout.results / "fits" / "a_0.5Mbs.json"
+    fits.write_text(fits.read_text().replace('"tokens": ', '"tokens": 1'))
+    checkout.run("python", "scripts/comparison.py")  # reads what is there
+    assert checkout.artifacts()["comparison/targets.csv"] != content["comparison/targets.csv"]
+    checkout.snakemake()
+    assert checkout.artifacts() == content

@@ -16,7 +16,14 @@ from tokenaxis.errors import TokenAxisError
 from tokenaxis.pipeline import ahead, locks, made_of
 from tokenaxis.pipeline.progress import Progress
 from tokenaxis.pipeline.spec import PER_RUN, STAGES
-from tokenaxis.pipeline.work import Work, from_manifest, from_params, params_path
+from tokenaxis.pipeline.work import (
+    Work,
+    from_manifest,
+    from_params,
+    params_path,
+    results_of_listing,
+    results_of_manifest,
+)
 
 
 def parser(stage: str, about: str) -> argparse.ArgumentParser:
@@ -44,6 +51,7 @@ def stage_main(stage: str, about: str, argv: list[str] | None = None) -> int:
     args = parser(stage, about).parse_args(argv)
     say = Console(args.log)
     with expected(say) as outcome:
+        inputs = _inputs(args, stage)
         work = work_from(args)
         shard = args.manifest is not None and args.run is None
         if shard and ahead.is_done(stage, work.results, work.label):
@@ -51,18 +59,20 @@ def stage_main(stage: str, about: str, argv: list[str] | None = None) -> int:
                 f"{stage} {work.label}: up to date; who did it says so in a log of an earlier stage, beside this one"
             )
             return 0
-        outcome.status = _run(stage, work, args, say)
+        outcome.status = _run(stage, work, args, say, inputs)
         if shard and outcome.status == 0:
             _go_on(stage, work, args, say)
     return outcome.status
 
 
-def _run(stage: str, work: Work, args: argparse.Namespace, say: Callable[[str], None], wait: bool = True) -> int:
+def _run(
+    stage: str, work: Work, args: argparse.Namespace, say: Callable[[str], None], inputs: str | None, wait: bool = True
+) -> int:
     """Bring one stage up to date and say so. -> exit status."""
     from tokenaxis.pipeline.runner import run_stage
 
     part = "" if work.label == "all" else f" {work.label}"
-    with at_work(args, work.results, stage, work.label, say, wait) as job:
+    with at_work(args, work.results, stage, work.label, say, inputs, wait) as job:
         progress = Progress.on_terminal(f"{stage}{part}", work.results)
         summary = run_stage(stage, work, say, args.jobs or os.cpu_count() or 1, args.run, progress)
         strictly_refused = bool(summary.refused) and stage == "token_axis" and work.strict
@@ -81,7 +91,21 @@ def _go_on(stage: str, work: Work, args: argparse.Namespace, say: Callable[[str]
     with contextlib.suppress(Exception):
         for later in ahead.stages_after(stage, work.results, work.label):
             section = params_path(work.results, later)
-            _run(later, from_manifest(args.manifest, section), args, say, wait=False)
+            inputs = _inputs(args, later)
+            _run(later, from_manifest(args.manifest, section), args, say, inputs, wait=False)
+
+
+def _inputs(args: argparse.Namespace, stage: str) -> str | None:
+    """What a job is made of, taken before it reads any of it: what changes while it waits makes its note unfit.
+
+    An orphan of a killed engine may wait for a lock with what it read long before; its results must not count as made
+    of what the next engine wrote since.
+    """
+    if args.manifest is None:
+        return None
+    if STAGES[stage].per_run:
+        return made_of.digest(results_of_manifest(args.manifest), stage, args.manifest.stem)
+    return made_of.digest(results_of_listing(args.manifest), stage, "all")
 
 
 @dataclass
@@ -93,9 +117,15 @@ class Job:
 
 @contextlib.contextmanager
 def at_work(
-    args: argparse.Namespace, results: Path, stage: str, label: str, say: Callable[[str], None], wait: bool = True
+    args: argparse.Namespace,
+    results: Path,
+    stage: str,
+    label: str,
+    say: Callable[[str], None],
+    inputs: str | None,
+    wait: bool = True,
 ) -> Iterator[Job]:
-    """Hold the stage while the block runs; if it completes a job of Snakemake's, note what the index was made from.
+    """Hold the stage while the block runs; if it completes a job of Snakemake's, note that it was made from `inputs`.
 
     Raises:
         locks.Busy: another process has the stage, and `wait` is False.
@@ -105,7 +135,6 @@ def at_work(
         if args.run is not None:
             yield job
             return
-        inputs = None if args.manifest is None else made_of.digest(results, stage, label)
         made_of.forget(results, stage, label)
         yield job
         if job.complete and inputs is not None:
@@ -127,8 +156,9 @@ def runs_main(about: str, argv: list[str] | None = None) -> int:
     args = parser("runs", about).parse_args(argv)
     say = Console(args.log)
     with expected(say) as outcome:
+        inputs = _inputs(args, "runs")
         found, root, results, strict = _found(args)
-        with at_work(args, results, "runs", "all", say) as job:
+        with at_work(args, results, "runs", "all", say, inputs) as job:
             content = runs.write(found, root, results)
             job.complete = bool(content["runs"]) and not (content["refused"] and strict)
         refusals: dict[str, list[str]] = {}
@@ -172,9 +202,10 @@ def comparison_main(about: str, argv: list[str] | None = None) -> int:
     with expected(say) as outcome:
         from tokenaxis.stages import comparison
 
+        inputs = _inputs(args, "comparison")
         work = work_from(args)
         if not args.show:
-            with at_work(args, work.results, "comparison", "all", say) as job:
+            with at_work(args, work.results, "comparison", "all", say, inputs) as job:
                 say(f"comparison: {'computed' if comparison.update(work) else 'up to date'}")
                 job.complete = True
             if failed := comparison.faults(work):

@@ -67,6 +67,16 @@ def listing_path(results: Path) -> Path:
     return results / ENGINE / "sweep.json"
 
 
+def results_of_manifest(manifest: Path) -> Path:
+    """results/<sweep> of a shard's manifest."""
+    return manifest.parents[2]
+
+
+def results_of_listing(listing: Path) -> Path:
+    """results/<sweep> of the manifest of the whole sweep."""
+    return listing.parents[1]
+
+
 def params_path(results: Path, stage: str) -> Path:
     """The sections of params.yaml that a stage uses."""
     return results / ENGINE / "params" / f"{stage}.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -59,12 +60,17 @@ def update(work: Work) -> bool:
     fingerprint = fingerprints.combine("comparison", inputs)
     folder, index = work.results / "comparison", Ledger.load(work.index("comparison"))
     entry = index.entries.get("comparison")
-    known = entry is not None and entry["fingerprint"] == fingerprint and index.intact("comparison", folder)
-    current = known or _as_written(folder, fingerprint)
+    sources = [_source(work, run, made_of[run["id"]]) for run in work.runs if run["id"] in made_of]
+    read = hashlib.sha256("\n".join(str(source.key) for source in sources).encode()).hexdigest()
+    if entry is not None and entry.get("read") not in (None, read):
+        current = False  # an artifact was touched since: what was edited by hand then may have been mended
+    else:
+        known = entry is not None and entry["fingerprint"] == fingerprint and index.intact("comparison", folder)
+        current = known or _as_written(folder, fingerprint)
     if not current:
-        _make(work, listing["passed_over"], refused, made_of, folder, fingerprint)
+        _make(work, listing["passed_over"], refused, sources, folder, fingerprint)
     files = {str(path.relative_to(folder)): record(path) for path in sorted(folder.rglob("*")) if path.is_file()}
-    index.entries = {"comparison": {"fingerprint": fingerprint, "status": "ok", "files": files}}
+    index.entries = {"comparison": {"fingerprint": fingerprint, "status": "ok", "files": files, "read": read}}
     index.save("comparison")
     return not current
 
@@ -80,12 +86,11 @@ def _as_written(folder: Path, fingerprint: str) -> bool:
 
 
 def _make(
-    work: Work, passed_over: list[Any], refused: list[Any], made_of: dict[str, str], folder: Path, fingerprint: str
+    work: Work, passed_over: list[Any], refused: list[Any], sources: list[Source], folder: Path, fingerprint: str
 ) -> None:
     from tokenaxis import comparison
     from tokenaxis.comparison.model import Sweep
 
-    sources = [_source(work, run, made_of[run["id"]]) for run in work.runs if run["id"] in made_of]
     if (progress := Progress.on_terminal("comparison", work.results)) is not None:
         progress.start(len(sources))
         sources = [replace(source, load=_followed(source, progress)) for source in sources]
