@@ -77,8 +77,8 @@ def write_large(path: Path, name: str, megabytes: int) -> Path:
     with open(path, "w", encoding="utf-8") as file:
         file.write(HEADS[name])
         while file.tell() < megabytes * 1_000_000:
-            rows = range(step, step + 10_000)
-            file.writelines(ROWS[name].format(step=n, loss=2 + 1 / (n % 10_000 + 1), lr=1e-3) for n in rows)
+            for turn in range(1, 10_001):
+                file.write(ROWS[name].format(step=step + turn, loss=2 + 1 / turn, lr=1e-3 / turn))
             step += 10_000
     return path
 

@@ -55,10 +55,13 @@ def blank_placeholders(log: RawLog) -> RawLog:
         for placeholder in _PLACEHOLDERS:
             known = np.isfinite(values)
             stands = known & (values == placeholder)
-            others = np.flatnonzero(known & (values > 0))
-            if not stands.any() or len(others) < 2 or not stands[others[0] : others[-1]].any():
+            if not stands.any():
                 continue
-            if placeholder == 0 and (values[others].min() < _NEAR_ZERO or (values[known] < 0).any()):
+            positive = known & (values > 0)
+            first, end = int(positive.argmax()), len(positive) - int(positive[::-1].argmax())
+            if positive.sum() < 2 or not stands[first:end].any():
+                continue
+            if placeholder == 0 and (values[positive].min() < _NEAR_ZERO or (values[known] < 0).any()):
                 continue  # a loss that comes near 0 may be 0
             lines = log.lines[stands]
             values = log.columns[name] = np.where(stands, np.nan, values)
