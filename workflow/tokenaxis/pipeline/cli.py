@@ -55,9 +55,7 @@ def stage_main(stage: str, about: str, argv: list[str] | None = None) -> int:
         work = work_from(args)
         shard = args.manifest is not None and args.run is None
         if shard and ahead.is_done(stage, work.results, work.label):
-            say.note(
-                f"{stage} {work.label}: up to date; who did it says so in a log of an earlier stage, beside this one"
-            )
+            say.note(f"{stage} {work.label}: up to date; where the job of an earlier stage did it, its log says so")
             return 0
         outcome.status = _run(stage, work, args, say, inputs)
         if shard and outcome.status == 0:
