@@ -76,3 +76,10 @@ def test_a_hash_is_of_the_bytes_that_its_stamp_is_about(tmp_path: Path) -> None:
     assert hashes.bytes_of(log) == 4004
     hashes.save()
     assert json.loads((tmp_path / "hashes.json").read_text())
+
+
+@pytest.mark.parametrize("stage", ["fits", "comparison"])
+def test_a_manifest_that_is_not_there_is_one_line_and_status_2(stage: str, checkout: Checkout) -> None:
+    run = checkout.run("python", f"scripts/{stage}.py", "--manifest", "none.json", "--params", "none.json", check=False)
+    assert run.returncode == 2
+    assert run.stderr.startswith("error: none.json: is missing or damaged") and run.stderr.count("\n") == 1

@@ -69,12 +69,12 @@ def listing_path(results: Path) -> Path:
 
 def results_of_manifest(manifest: Path) -> Path:
     """results/<sweep> of a shard's manifest."""
-    return manifest.parents[2]
+    return manifest.parent.parent.parent
 
 
 def results_of_listing(listing: Path) -> Path:
     """results/<sweep> of the manifest of the whole sweep."""
-    return listing.parents[1]
+    return listing.parent.parent
 
 
 def params_path(results: Path, stage: str) -> Path:
