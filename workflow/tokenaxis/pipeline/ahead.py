@@ -24,25 +24,29 @@ def allow(results: Path, stages: tuple[str, ...]) -> None:
     store.write_text_if_changed(_note(results), " ".join(stages))
 
 
-def stages_after(stage: str, results: Path, label: str) -> Iterator[str]:
-    """The later stages that may be done now, one by one: each is looked at only when the one before it was done."""
+def stages_after(stage: str, results: Path, label: str) -> Iterator[tuple[str, str]]:
+    """(stage, digest of what it will be made from) of the later stages that may be done now, one by one.
+
+    Each is looked at only when the one before it was done.
+    """
     try:
         allowed = _note(results).read_text(encoding="ascii").split()
     except OSError:
         return
     for later in PER_RUN[PER_RUN.index(stage) + 1 :]:
         ready = all(made_of.fits(results, up, label) for up in STAGES[later].upstream)
-        if later in allowed and ready and not is_done(later, results, label):
-            yield later
+        inputs = made_of.digest(results, later, label)
+        if later in allowed and ready and not is_done(later, results, label, inputs):
+            yield later, inputs
 
 
-def is_done(stage: str, results: Path, label: str) -> bool:
-    """Whether a stage is current: its index made from the files that are there now, its artifacts as they were left.
+def is_done(stage: str, results: Path, label: str, inputs: str) -> bool:
+    """Whether a stage is current: its index made from `inputs`, its artifacts as they were left.
 
     The index then counts as made now.
     """
     index = index_path(results, stage, label)
-    if not (index.exists() and made_of.fits(results, stage, label)) or is_touched(index, results / stage):
+    if not (index.exists() and made_of.is_noted(results, stage, label, inputs)) or is_touched(index, results / stage):
         return False
     os.utime(index)
     return True

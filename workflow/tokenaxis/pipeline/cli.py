@@ -53,12 +53,11 @@ def stage_main(stage: str, about: str, argv: list[str] | None = None) -> int:
     with expected(say) as outcome:
         inputs = _inputs(args, stage)
         work = work_from(args)
-        shard = args.manifest is not None and args.run is None
-        if shard and ahead.is_done(stage, work.results, work.label):
+        if inputs is not None and ahead.is_done(stage, work.results, work.label, inputs):
             say.note(f"{stage} {work.label}: up to date; where the job of an earlier stage did it, its log says so")
             return 0
         outcome.status = _run(stage, work, args, say, inputs)
-        if shard and outcome.status == 0:
+        if inputs is not None and outcome.status == 0:
             _go_on(stage, work, args, say)
     return outcome.status
 
@@ -87,19 +86,19 @@ def _run(
 def _go_on(stage: str, work: Work, args: argparse.Namespace, say: Callable[[str], None]) -> None:
     """Do the later stages of the shard too. Whatever goes wrong with them is for their own jobs to meet and say."""
     with contextlib.suppress(Exception):
-        for later in ahead.stages_after(stage, work.results, work.label):
+        for later, inputs in ahead.stages_after(stage, work.results, work.label):
             section = params_path(work.results, later)
-            inputs = _inputs(args, later)
             _run(later, from_manifest(args.manifest, section), args, say, inputs, wait=False)
 
 
 def _inputs(args: argparse.Namespace, stage: str) -> str | None:
-    """What a job is made of, taken before it reads any of it: what changes while it waits makes its note unfit.
+    """What a job of Snakemake's is made of, taken before it reads any of it: what changes while it waits makes its note
+    unfit. None for other work, and for a single run, of which nothing is noted.
 
     An orphan of a killed engine may wait for a lock with what it read long before; its results must not count as made
     of what the next engine wrote since.
     """
-    if args.manifest is None:
+    if args.manifest is None or args.run is not None:
         return None
     if STAGES[stage].per_run:
         return made_of.digest(results_of_manifest(args.manifest), stage, args.manifest.stem)

@@ -46,8 +46,13 @@ def remember(results: Path, stage: str, label: str, made_of: str) -> None:
 
 def fits(results: Path, stage: str, label: str) -> bool:
     """Whether the index was made from the files that are there now."""
+    return is_noted(results, stage, label, digest(results, stage, label))
+
+
+def is_noted(results: Path, stage: str, label: str, made_of: str) -> bool:
+    """Whether the index was made from `made_of`."""
     try:
-        return _note(results, stage, label).read_text(encoding="ascii") == digest(results, stage, label)
+        return _note(results, stage, label).read_text(encoding="ascii") == made_of
     except (OSError, ValueError):
         return False
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 _ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 #: before a row on its line, for a first look: ranks, time stamps, loggers' names end with one of these
 LEAD = rb"(?:[^\n]{1,120}?[\]:>)|-] {0,4})?"
+#: behind the beginning of a line: no other loss and no tokens follow, which a reader of certain fields would not see
+NOTHING_MORE = rb"(?![^\n]*\b(?:val[_ ]loss|tokens)\b)"
 _LONGEST_LEAD = 160
 #: who wrote a line: torchrun's [rank0]: and [default0]:, srun's `0: `, mpirun's [1,0]<stdout>, deepspeed's worker-0:
 _RANK = re.compile(
@@ -61,7 +63,3 @@ def rank_of(line: bytes) -> int | None:
 def whole_lines(data: bytes) -> bytes:
     """Without a last line that has no line end yet: standard output is written line by line."""
     return data[: data.rfind(b"\n") + 1]
-
-
-#: behind the beginning of a line: no other loss and no tokens follow, which a reader of certain fields would not see
-NOTHING_MORE = rb"(?![^\n]*\b(?:val[_ ]loss|tokens)\b)"

@@ -9,6 +9,8 @@ from tokenaxis.readers.base import RawLog
 _SHOWN = 5
 #: what loops write where they computed no loss
 _PLACEHOLDERS = (0.0, -1.0)
+#: losses below which 0 is a loss like others
+_NEAR_ZERO = 0.01
 
 
 def flag_filtered(log: RawLog) -> RawLog:
@@ -35,10 +37,6 @@ def flag_filtered(log: RawLog) -> RawLog:
         )
         log.warnings.append(Notice("nan_logged_as_zero", message))
     return log
-
-
-#: losses below which 0 is a loss like others
-_NEAR_ZERO = 0.01
 
 
 def blank_placeholders(log: RawLog) -> RawLog:

@@ -75,19 +75,17 @@ def _whole_stretches(found: list[Rows], flags: list[np.ndarray]) -> tuple[list[R
     steps = np.concatenate([np.nan_to_num(rows.columns["step"], nan=-1.0) for rows in found])
     order = np.argsort(offsets, kind="stable")
     keep, ordered = np.concatenate(flags)[order], steps[order]
-    starts = np.r_[0, np.flatnonzero(ordered[1:] < ordered[:-1]) + 1]
-    stretch = np.cumsum(np.isin(np.arange(len(order)), starts)) - 1
-    highest = np.r_[-1.0, np.maximum.accumulate(ordered)[starts[1:] - 1]]
-    redone = keep & (ordered <= highest[stretch])
-    again = np.unique(stretch[redone])
-    keep |= np.isin(stretch, again)
-    back = np.empty(len(order), bool)
-    back[order] = keep
-    result, at = [], 0
-    for rows in found:
-        result.append(rows.only(back[at : at + len(rows.offsets)]))
-        at += len(rows.offsets)
-    return result, int((~back).sum())
+    falls = np.r_[False, ordered[1:] < ordered[:-1]]
+    stretch = np.cumsum(falls)
+    before = np.r_[
+        -1.0, np.maximum.accumulate(ordered)[np.flatnonzero(falls) - 1]
+    ]  # the highest step above each stretch
+    redone = keep & (ordered <= before[stretch])
+    keep |= np.isin(stretch, stretch[redone])
+    kept = np.empty(len(order), bool)
+    kept[order] = keep
+    parts = np.split(kept, np.cumsum([len(rows.offsets) for rows in found])[:-1])
+    return [rows.only(part) for rows, part in zip(found, parts, strict=True)], int((~kept).sum())
 
 
 def _notices(left: Counter[str], others: set[int]) -> list[Notice]:

@@ -241,9 +241,3 @@ def legend(figure: Figure, handles: Sequence[Any], labels: Sequence[str], column
     box = figure.legend(handles, [str(index) for index in range(len(labels))], loc="outside right upper", ncols=columns)
     for text, label in zip(box.get_texts(), labels, strict=True):
         text.set_text(label)
-
-
-def empty_axes(axes: Axes, message: str) -> None:
-    """Say in words why there is nothing to see."""
-    axes.set_axis_off()
-    axes.text(0.5, 0.5, message, ha="center", va="center", transform=axes.transAxes, color=MUTED)

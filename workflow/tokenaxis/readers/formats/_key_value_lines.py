@@ -58,8 +58,7 @@ class Repeats:
         self.known: set[bytes] = set()
         self.others = self.again = 0
         self.pending: list[tuple[int, Row]] = []
-        self.last: Row | None = None
-        self.highest = self.redone_to = -math.inf
+        self.before = self.highest = self.redone_to = -math.inf
 
     def fresh(self, text: bytes, line: int, row: Row) -> list[tuple[int, dict[str, str]]]:
         """Rows to take now that a line came."""
@@ -70,16 +69,15 @@ class Repeats:
             self.pending.append((line, row))
             return []
         rows = [(line, row.cells)]
-        back = self.last is not None and row.number <= self.last.number
-        if back and self.last is not None and row.number < self.last.number:
+        if row.number < self.before:
             self.redone_to = self.highest  # until then equal lines are equal by chance
         if self.pending:
-            if back:
+            if row.number <= self.before:
                 rows[:0] = [(earlier, known.cells) for earlier, known in self.pending]
             else:
                 self.again += len(self.pending)
             self.pending.clear()
-        self.last = row
+        self.before = row.number
         self.highest = max(self.highest, row.number)
         if len(self.recent) == _RECENT:
             self.known.discard(self.recent[0])
